@@ -1,6 +1,7 @@
 //! Benchmarks of single modules that do no input or output: `make micro`.
 //!
-//! The modules of entries and of the schedule are private, so this program compiles their sources into itself.
+//! The modules of entries and of the schedule are private, so this program compiles their sources into
+//! itself.
 
 // They contain their unit tests, which do not run here.
 #[allow(unused, unreachable_pub)]

@@ -1,8 +1,8 @@
-//! What an operator sees and changes: dead letters, messages that are not settled, pops whose arrival no client
-//! has confirmed, malformed entries.
+//! What an operator sees and changes: dead letters, messages that are not settled, pops whose arrival no
+//! client has confirmed, malformed entries.
 //!
-//! The handles have the same verbs, where these have a meaning; so has [`Schedules`](crate::delayed_queue::Schedules). None of
-//! them keeps anything: each call asks the server.
+//! The handles have the same verbs, where these have a meaning; so has
+//! [`Schedules`](crate::delayed_queue::Schedules). None of them keeps anything: each call asks the server.
 //!
 //! | handle | a row, and its key | read in the order of | `len`, `is_empty` | `read` | `requeue`, `requeue_all` | `remove`, `remove_all` |
 //! |---|---|---|---|---|---|---|
@@ -15,24 +15,26 @@
 //! * `len()` and `is_empty()` count what all clients have left there.
 //! * `read(after, max)` reads up to `max` rows: from the first one on, or behind the row that was read last.
 //! * `requeue(key)` and `remove(key)` change one row, and say whether it was there.
-//! * `requeue_all(max)` and `remove_all(max)` change up to `max` rows, the first ones first, and say how many. Rows that come
-//!   meanwhile may stay.
+//! * `requeue_all(max)` and `remove_all(max)` change up to `max` rows, the first ones first, and say how
+//!   many. Rows that come meanwhile may stay.
 //!
 //! # Reading in pages
-//! `after` is a row and not a position: a row that stays is returned once, whatever is requeued, removed or added meanwhile, in front
-//! of it or behind it, and although the row `after` itself has left. A row is its own cursor because it knows all that it takes
-//! to find its place again, and because every reader has the last one in his hands: there is nothing else to keep or to pass on.
-//! (A schedule that cannot be read is an error instead of a row, so its name is the cursor.) Each order is one in which nothing
-//! moves while it stays.
+//! `after` is a row and not a position: a row that stays is returned once, whatever is requeued, removed or
+//! added meanwhile, in front of it or behind it, and although the row `after` itself has left. A row is its
+//! own cursor because it knows all that it takes to find its place again, and because every reader has the
+//! last one in his hands: there is nothing else to keep or to pass on. (A schedule that cannot be read is an
+//! error instead of a row, so its name is the cursor.) Each order is one in which nothing moves while it
+//! stays.
 //!
-//! The quarantine is a list, in which an entry has no other place than that between its neighbours. A row remembers some of those
-//! around it. If all of these have left, too, the reading begins again at the first entry. Of equal entries, one may be returned again
-//! if others have left.
+//! The quarantine is a list, in which an entry has no other place than that between its neighbours. A row
+//! remembers some of those around it. If all of these have left, too, the reading begins again at the first
+//! entry. Of equal entries, one may be returned again if others have left.
 //!
 //! # Serde
-//! Rows implement `Serialize`. A point in time is a whole number, epoch milliseconds. A duration is a number of milliseconds with
-//! decimals, and its field ends in `_ms`. A payload is bytes, which are an array of numbers in JSON: it is what a codec wrote, and
-//! need not be text. Ids are text. `Debug` prints no payload, so a row may be logged; what serde writes may not.
+//! Rows implement `Serialize`. A point in time is a whole number, epoch milliseconds. A duration is a number
+//! of milliseconds with decimals, and its field ends in `_ms`. A payload is bytes, which are an array of
+//! numbers in JSON: it is what a codec wrote, and need not be text. Ids are text. `Debug` prints no payload,
+//! so a row may be logged; what serde writes may not.
 
 mod dead_letters;
 mod quarantine;
@@ -46,5 +48,6 @@ pub use quarantine::{Quarantine, Quarantined};
 pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};
 pub use unsettled::{Unsettled, UnsettledMessage};
 
-/// A place in a sorted set: a score as the server wrote it, and a member. Both are empty in front of the first one.
+/// A place in a sorted set: a score as the server wrote it, and a member. Both are empty in front of the
+/// first one.
 type Cursor = [Bytes; 2];

@@ -1,9 +1,10 @@
-//! What a client hears of others: one connection for the announcements of all queues, and who listens to which channel. The
-//! connection is opened for the first listener.
+//! What a client hears of others: one connection for the announcements of all queues, and who listens to
+//! which channel. The connection is opened for the first listener.
 //!
-//! An announcement that did not come says little about why. Its producer may announce nothing, and then all is well but for one
-//! entry. Or this client hears nothing. So it subscribes to the channel again, on the same connection: a subscriber that lives
-//! confirms that. Without a confirmation, the client opens another one.
+//! An announcement that did not come says little about why. Its producer may announce nothing, and then all
+//! is well but for one entry. Or this client hears nothing. So it subscribes to the channel again, on the
+//! same connection: a subscriber that lives confirms that. Without a confirmation, the client opens another
+//! one.
 
 mod listeners;
 mod retries;
@@ -16,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::conn::{Channels, Conn, Notice};
+use crate::wire::time;
 use listeners::Listeners;
 pub(crate) use retries::AnnouncedRetry;
 
@@ -23,8 +25,8 @@ pub(crate) use retries::AnnouncedRetry;
 const CONFIRMS: Duration = Duration::from_secs(4);
 /// How often a client opens another connection because of what it has not heard, at most.
 const SELDOM: Duration = Duration::from_secs(60);
-/// The same if the subscriber has confirmed its subscription, and an announcement is missing again. Most likely, its producer
-/// announces nothing. But a connection may confirm, and deliver no messages.
+/// The same if the subscriber has confirmed its subscription, and an announcement is missing again. Most
+/// likely, its producer announces nothing. But a connection may confirm, and deliver no messages.
 const RARELY: Duration = Duration::from_secs(600);
 
 /// The announcements for queues, which are `Q` here, and for receivers.
@@ -92,7 +94,8 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
         self.queues.of(channel).copied()
     }
 
-    /// What concerns queues. Receivers have been told. Pending if there is no connection, or if its task has ended. Cancel safe.
+    /// What concerns queues. Receivers have been told. Pending if there is no connection, or if its task has
+    /// ended. Cancel safe.
     pub(crate) async fn next(&mut self) -> Notice {
         let notice = match &mut self.listening {
             Some((_, notices)) => notices.recv().await,
@@ -178,4 +181,15 @@ pub(crate) fn due(payload: &[u8]) -> f64 {
     // one call costs little.
     let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
     due.filter(|due| !due.is_nan()).unwrap_or(0.0)
+}
+
+/// What a client says after a transfer: its id, the server's clock, µs, and the head, epoch ms.
+pub(crate) fn moved(payload: &[u8]) -> Option<(&str, i64, Option<f64>)> {
+    let mut words = std::str::from_utf8(payload).ok()?.split(' ');
+    let (client_id, clock, head) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+    let head = match head {
+        "" => None,
+        head => Some(head.parse().ok().filter(|head: &f64| !head.is_nan())?),
+    };
+    time::is_clock(clock).then_some((client_id, clock, head))
 }

@@ -28,8 +28,8 @@ enum Kind {
 }
 
 impl Backoff {
-    /// Doubles with each failure: `first`, twice as long, and so on up to `most`. Each pause is shortened at random by
-    /// up to half, so that messages that failed together are not redelivered together.
+    /// Doubles with each failure: `first`, twice as long, and so on up to `most`. Each pause is shortened at
+    /// random by up to half, so that messages that failed together are not redelivered together.
     ///
     /// # Examples
     /// ```

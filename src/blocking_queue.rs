@@ -1,7 +1,7 @@
 //! `BlockingQueue`: the list that takers read, under the names of Redisson's `RBlockingQueue`.
 //!
-//! `put` appends. `take`, `take_any` and `take_and_move` take, `stream` takes as a stream,
-//! `inspect` reads, `remove` removes payloads without reading them, and `unconfirmed_pops` has what dead processes had popped.
+//! `put` appends. `take`, `take_any` and `take_and_move` take, `stream` takes as a stream, `inspect` reads,
+//! `remove` removes payloads without reading them, and `unconfirmed_pops` has what dead processes had popped.
 
 // In the order of the methods on the page of the type.
 mod put;
@@ -40,24 +40,25 @@ use crate::wire::keys::Keys;
 /// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`.
 /// [`Client::blocking_queue`](crate::Client::blocking_queue) makes one. Cloning is cheap.
 ///
-/// No method blocks the thread: methods that wait are `async`. From its first `take` until its last clone is dropped, a
-/// handle also transfers due entries into this queue. (In Redisson nothing moves until some process creates an
-/// `RDelayedQueue`.)
+/// No method blocks the thread: methods that wait are `async`. From its first `take` until its last clone is
+/// dropped, a handle also transfers due entries into this queue. (In Redisson nothing moves until some
+/// process creates an `RDelayedQueue`.)
 ///
 /// After [`Client::shutdown`](crate::Client::shutdown), every method that needs the server returns
 /// [`Closed`](crate::ErrorKind::Closed).
 ///
 /// # Taking is at-most-once
-/// A taken payload exists only in the process that took it. If that process dies, the payload is lost. This includes
-/// payloads that were popped for a taker that has not read them yet. A [`Worker`](crate::Worker) and a
-/// [`receiver`](Self::receiver) lose nothing: they are at-least-once.
+/// A taken payload exists only in the process that took it. If that process dies, the payload is lost. This
+/// includes payloads that were popped for a taker that has not read them yet. A [`Worker`](crate::Worker) and
+/// a [`receiver`](Self::receiver) lose nothing: they are at-least-once.
 ///
 /// # What a lost connection can cost
-/// A lost connection can cost one payload. While a taker waits, a blocking pop waits on the server. If the server
-/// replies to it at the moment when the connection dies, that payload is lost: `BLPOP` works this way for every client.
+/// A lost connection can cost one payload. While a taker waits, a blocking pop waits on the server. If the
+/// server replies to it at the moment when the connection dies, that payload is lost: `BLPOP` works this way
+/// for every client.
 ///
-/// Other pops lose nothing as long as this process lives. For payloads that are popped without blocking (polls, and
-/// batches for several takers), the server keeps a copy until the reply has arrived: see
+/// Other pops lose nothing as long as this process lives. For payloads that are popped without blocking
+/// (polls, and batches for several takers), the server keeps a copy until the reply has arrived: see
 /// [`unconfirmed_pops`](Self::unconfirmed_pops).
 #[doc(alias = "RBlockingQueue")]
 #[doc(alias = "RQueue")]

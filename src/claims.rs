@@ -1,5 +1,5 @@
-//! Pops that lose nothing with a lost reply: the server keeps a copy of what each took, its *claim*, until the client has
-//! confirmed the reply.
+//! Pops that lose nothing with a lost reply: the server keeps a copy of what each took, its *claim*, until
+//! the client has confirmed the reply.
 //!
 //! | if … | then … |
 //! |---|---|
@@ -23,7 +23,8 @@ pub(crate) const KEPT_MS: u32 = 7 * 24 * 3_600_000;
 /// The most claims that one command confirms.
 const MOST: usize = 100;
 
-/// How often a refused call is repeated, because the missing permission may be granted soon: for about ten seconds.
+/// How often a refused call is repeated, because the missing permission may be granted soon: for about ten
+/// seconds.
 const REFUSALS: u32 = 16;
 
 /// The id of a pop, and of the copy of what it took.
@@ -34,8 +35,9 @@ pub(crate) fn new_id() -> ClaimId {
     keys::new_id()
 }
 
-/// Runs a pop until the server has answered, however long that takes. It fails for lack of a connection only if the pop
-/// has certainly not been executed. The reply may have been too long for the link, so it has more time from the second try on.
+/// Runs a pop until the server has answered, however long that takes. It fails for lack of a connection only
+/// if the pop has certainly not been executed. The reply may have been too long for the link, so it has more
+/// time from the second try on.
 pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, OpError> {
     let (mut attempts, mut refusals) = (0, 0);
     let patient = conn.for_long_reply();
@@ -52,7 +54,8 @@ pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, 
     }
 }
 
-/// Deletes claims whose payloads have arrived. Retries until that is done: a claim that stays looks like a loss.
+/// Deletes claims whose payloads have arrived. Retries until that is done: a claim that stays looks like a
+/// loss.
 pub(crate) async fn confirm(conn: &Conn, keys: &Keys, ids: Vec<ClaimId>) {
     for ids in ids.chunks(MOST) {
         for attempt in 0.. {

@@ -23,22 +23,23 @@ pub use config::{ClientConfig, ReplicasConfig, TlsConfig};
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 
-/// A client of one Redis server, of the master that sentinels name, or of a cluster. It makes the handles of its
-/// queues. Cloning is cheap. All clones share the connections.
+/// A client of one Redis server, of the master that sentinels name, or of a cluster. It makes the handles of
+/// its queues. Cloning is cheap. All clones share the connections.
 ///
 /// # Connections
-/// A client opens one connection for commands, one for announcements, one for takers that wait, and one for each queue, up to 64,
-/// on which receivers wait. `docs/scaling.md` has the others, and those of Sentinel and a cluster.
+/// A client opens one connection for commands, one for announcements, one for takers that wait, and one for
+/// each queue, up to 64, on which receivers wait. `docs/scaling.md` has the others, and those of Sentinel and
+/// a cluster.
 ///
 /// The client restores lost connections automatically, however long that takes.
 ///
 /// # Shutting down
-/// A service ends in two phases. [`Client::stop_taking`] ends the takers, receivers and workers; handlers that are still
-/// running can use the client. [`Client::shutdown`] ends everything else, and waits until that is done. (A service that has
-/// only workers needs no `stop_taking`: they end on a signal.)
+/// A service ends in two phases. [`Client::stop_taking`] ends the takers, receivers and workers; handlers
+/// that are still running can use the client. [`Client::shutdown`] ends everything else, and waits until that
+/// is done. (A service that has only workers needs no `stop_taking`: they end on a signal.)
 ///
-/// Dropping the last clone, and all handles made from it, starts a shutdown without waiting for it. Popped payloads
-/// that no taker has read then return to their lists only as long as the Tokio runtime runs.
+/// Dropping the last clone, and all handles made from it, starts a shutdown without waiting for it. Popped
+/// payloads that no taker has read then return to their lists only as long as the Tokio runtime runs.
 #[doc(alias = "RedissonClient")]
 #[doc(alias = "Redisson")]
 #[derive(Clone)]
@@ -60,17 +61,18 @@ impl Client {
     /// | `redis-sentinel://[user:password@]host[:port][,host[:port]...]/master[/database]` | the master of this name, which the sentinels name; their port is 26379 by default |
     /// | `redis-cluster://[user:password@]host[:port][,host[:port]...]` | a cluster, any of whose servers are named; their port is 6379 by default |
     ///
-    /// `rediss://`, `rediss-sentinel://` and `rediss-cluster://` use TLS and need the feature `tls`. `valkey` may be written instead of `redis`
-    /// in all of them. User, password and the name of the master are percent-encoded.
+    /// `rediss://`, `rediss-sentinel://` and `rediss-cluster://` use TLS and need the feature `tls`. `valkey`
+    /// may be written instead of `redis` in all of them. User, password and the name of the master are
+    /// percent-encoded.
     ///
-    /// A queue of a cluster is on the master that has its slot. The client asks the servers for all others, follows
-    /// failovers and slots that move, and never reads from replicas. All keys of a queue must have one slot. They do
-    /// unless the name has unusual braces; calls for such names are refused.
+    /// A queue of a cluster is on the master that has its slot. The client asks the servers for all others,
+    /// follows failovers and slots that move, and never reads from replicas. All keys of a queue must have
+    /// one slot. They do unless the name has unusual braces; calls for such names are refused.
     ///
     /// The user and password of a sentinel URL are those of the servers; for those of the sentinels, see
-    /// [`ClientBuilder::sentinel_credentials`]. One sentinel is enough, because the client asks it for the others. A URL with
-    /// several connects even if one of them is down. The client follows the sentinels: whenever they name another master, all
-    /// of its connections go there.
+    /// [`ClientBuilder::sentinel_credentials`]. One sentinel is enough, because the client asks it for the
+    /// others. A URL with several connects even if one of them is down. The client follows the sentinels:
+    /// whenever they name another master, all of its connections go there.
     ///
     /// # Errors
     /// As [`ClientBuilder::connect`].
@@ -113,18 +115,19 @@ impl Client {
         ClientBuilder::default()
     }
 
-    /// Returns the same client with another command timeout, for a part of the program that must answer sooner or can
-    /// wait longer. Handles made from it inherit the timeout. Connections, background tasks and stats are shared.
+    /// Returns the same client with another command timeout, for a part of the program that must answer
+    /// sooner or can wait longer. Handles made from it inherit the timeout. Connections, background tasks and
+    /// stats are shared.
     ///
-    /// The timeout bounds commands, including the wait for a connection and retries. A timeout below 1 ms counts as 1
-    /// ms, one above a year as a year. These waits differ:
+    /// The timeout bounds commands, including the wait for a connection and retries. A timeout below 1 ms
+    /// counts as 1 ms, one above a year as a year. These waits differ:
     ///
     /// * If the server is silent, a poll of either queue ends after twice the timeout.
-    /// * A `poll_many` of more than 1,000 ready payloads collects them until the timeout of the builder is over, if that
-    ///   is longer.
+    /// * A `poll_many` of more than 1,000 ready payloads collects them until the timeout of the builder is
+    ///   over, if that is longer.
     /// * `take` waits without limit.
-    /// * A connection on which the server is silent is replaced after the [`command_timeout`](ClientBuilder::command_timeout)
-    ///   of the builder, regardless of this timeout.
+    /// * A connection on which the server is silent is replaced after the
+    ///   [`command_timeout`](ClientBuilder::command_timeout) of the builder, regardless of this timeout.
     ///
     /// # Examples
     /// ```no_run
@@ -142,11 +145,13 @@ impl Client {
         Self { engine: self.engine.clone(), conn: self.conn.with_timeout(timeout) }
     }
 
-    /// Returns a handle for the list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.
+    /// Returns a handle for the list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command
+    /// is sent.
     ///
-    /// Every name works on a single server, as in Redisson. In a cluster, calls are refused if the braces of the name
-    /// put its keys into several slots: `a{b` does, while `q`, `{shop}q` and `q{shop}` do not. The codec decides the
-    /// type of the values. All clients of a queue must use the same codec; this is not checked.
+    /// Every name works on a single server, as in Redisson. In a cluster, calls are refused if the braces of
+    /// the name put its keys into several slots: `a{b` does, while `q`, `{shop}q` and `q{shop}` do not. The
+    /// codec decides the type of the values. All clients of a queue must use the same codec; this is not
+    /// checked.
     ///
     /// # Examples
     /// ```no_run
@@ -169,12 +174,13 @@ impl Client {
         Queue::blocking(self.engine.clone(), self.conn.clone(), name)
     }
 
-    /// Opens one logical queue over several ordinary queues, its partitions: `orders#0`, `orders#1` and so on.
-    /// The first client records how many there are.
+    /// Opens one logical queue over several ordinary queues, its partitions: `orders#0`, `orders#1` and so
+    /// on. The first client records how many there are.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) if `partitions` is below 2 or above 1,024, or not the number that the queue has, or
-    /// if the name has braces; and what every command may return, as [`BlockingQueue::len`].
+    /// [`Invalid`](crate::ErrorKind::Invalid) if `partitions` is below 2 or above 1,024, or not the number
+    /// that the queue has, or if the name has braces; and what every command may return, as
+    /// [`BlockingQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: the number may be recorded.
@@ -236,21 +242,22 @@ impl Client {
         ClientStats { masters: self.conn.masters(), ..self.conn.counters().stats(self.conn.is_connected()) }
     }
 
-    /// Stops taking, as the first of two phases of a shutdown: the service finishes the payloads that it has, and gets no
-    /// more.
+    /// Stops taking, as the first of two phases of a shutdown: the service finishes the payloads that it has,
+    /// and gets no more.
     ///
-    /// Waiting takers end with [`ErrorKind::Closed`](crate::ErrorKind::Closed), streams end, and every later take or poll
-    /// of a [`BlockingQueue`] gets `Closed`. Payloads that were popped and that no taker has read go back to their lists.
-    /// Everything else works as before: offers, the delayed queue with its `poll`, transfers, reads and removals.
+    /// Waiting takers end with [`ErrorKind::Closed`](crate::ErrorKind::Closed), streams end, and every later
+    /// take or poll of a [`BlockingQueue`] gets `Closed`. Payloads that were popped and that no taker has
+    /// read go back to their lists. Everything else works as before: offers, the delayed queue with its
+    /// `poll`, transfers, reads and removals.
     ///
-    /// Receives end with `Closed`, too, and messages that no receiver has read go back. Deliveries in hand are still extended, and
-    /// can be settled. Each [`Worker`](crate::Worker) stops as after a signal: its handlers get the
-    /// [grace](crate::Worker::grace).
+    /// Receives end with `Closed`, too, and messages that no receiver has read go back. Deliveries in hand
+    /// are still extended, and can be settled. Each [`Worker`](crate::Worker) stops as after a signal: its
+    /// handlers get the [grace](crate::Worker::grace).
     ///
-    /// It waits until the payloads are back in their lists, but not without limit: `docs/guarantees.md` has the time.
-    /// If the server is down for longer, the client returns them in the background until [`Client::shutdown`] ends it.
-    /// This cannot be undone: connect a new client to take again. Calling it again waits for the same end. It applies
-    /// to all clones of this client and all queues made from it.
+    /// It waits until the payloads are back in their lists, but not without limit: `docs/guarantees.md` has
+    /// the time. If the server is down for longer, the client returns them in the background until
+    /// [`Client::shutdown`] ends it. This cannot be undone: connect a new client to take again. Calling it
+    /// again waits for the same end. It applies to all clones of this client and all queues made from it.
     ///
     /// # Errors
     /// It cannot fail.
@@ -282,18 +289,20 @@ impl Client {
         self.engine.stop_taking().await;
     }
 
-    /// Shuts the client down, and waits until that is done, but not without limit: `docs/guarantees.md` has the time.
+    /// Shuts the client down, and waits until that is done, but not without limit: `docs/guarantees.md` has
+    /// the time.
     ///
-    /// 1. Waiting takers and receives end with [`Closed`](crate::ErrorKind::Closed). From now on, every method that needs the server
-    ///    returns `Closed`, including a `take` whose future is polled later.
+    /// 1. Waiting takers and receives end with [`Closed`](crate::ErrorKind::Closed). From now on, every
+    ///    method that needs the server returns `Closed`, including a `take` whose future is polled later.
     /// 2. Transfers in flight finish.
-    /// 3. Popped payloads that no taker has read return to their lists. If the server cannot be reached, they are lost.
-    /// 4. Settlements that have begun finish, for up to the command timeout. All other deliveries can no longer be settled:
-    ///    their messages are delivered again when their leases end.
+    /// 3. Popped payloads that no taker has read return to their lists. If the server cannot be reached, they
+    ///    are lost.
+    /// 4. Settlements that have begun finish, for up to the command timeout. All other deliveries can no
+    ///    longer be settled: their messages are delivered again when their leases end.
     /// 5. The connections close.
     ///
-    /// Call [`Client::stop_taking`] first if handlers are still running: after `shutdown`, they cannot offer a retry. A
-    /// second call of `shutdown` waits for the end of the first.
+    /// Call [`Client::stop_taking`] first if handlers are still running: after `shutdown`, they cannot offer
+    /// a retry. A second call of `shutdown` waits for the end of the first.
     ///
     /// # Cancel safety
     /// Cancel safe: the shutdown continues in the background.

@@ -1,8 +1,8 @@
 //! `DelayedQueue`: payloads that are not due yet, under the names of Redisson's `RDelayedQueue`.
 //!
-//! `offer` stores entries, with `store` and `batcher` below it. `job` stores, finds and changes those with ids. `batch` gathers
-//! what concurrent callers send together. `ticket` finds an entry again. `inspect` reads, `remove` takes entries out before
-//! they are due, and `quarantine` holds the malformed ones.
+//! `offer` stores entries, with `store` and `batcher` below it. `job` stores, finds and changes those with
+//! ids. `batch` gathers what concurrent callers send together. `ticket` finds an entry again. `inspect`
+//! reads, `remove` takes entries out before they are due, and `quarantine` holds the malformed ones.
 
 // In the order of the methods on the page of the type.
 mod offer;
@@ -41,9 +41,10 @@ use job::Canceller;
 /// Payloads that become ready later: Redisson's `RDelayedQueue<T>`.
 /// [`Client::delayed_queue`](crate::Client::delayed_queue) makes one. Cloning is cheap.
 ///
-/// When a payload is due, it moves to the blocking queue behind the delayed queue, where takers find it. While the
-/// handle or a clone lives, this client transfers due entries. So does every other client, and every Redisson, that has
-/// its own handle. The server's clock decides what is due, so the clocks of producers need not agree.
+/// When a payload is due, it moves to the blocking queue behind the delayed queue, where takers find it.
+/// While the handle or a clone lives, this client transfers due entries. So does every other client, and
+/// every Redisson, that has its own handle. The server's clock decides what is due, so the clocks of
+/// producers need not agree.
 ///
 /// After [`Client::shutdown`](crate::Client::shutdown), every method that needs the server returns
 /// [`Closed`](crate::ErrorKind::Closed).
@@ -93,8 +94,8 @@ impl<T: 'static> DelayedQueue<T> {
         Self { queue, codec, format: EntryFormat::Current, watch, batcher, canceller }
     }
 
-    /// Writes entries in another layout. Both layouts are always read. The legacy layout is for a fleet that still runs
-    /// Redisson 3.21.0 or earlier. Defaults to [`EntryFormat::Current`].
+    /// Writes entries in another layout. Both layouts are always read. The legacy layout is for a fleet that
+    /// still runs Redisson 3.21.0 or earlier. Defaults to [`EntryFormat::Current`].
     ///
     /// # Examples
     /// ```no_run
@@ -147,9 +148,9 @@ impl<T: 'static> DelayedQueue<T> {
         QueueKeys::new(&self.queue.keys)
     }
 
-    /// Stops transferring for this handle and its clones, and waits until that has stopped. Pending entries stay; other
-    /// clients transfer them, and so does a blocking queue of this client that takes. Offers are still accepted.
-    /// Dropping the handle and all its clones does the same without waiting.
+    /// Stops transferring for this handle and its clones, and waits until that has stopped. Pending entries
+    /// stay; other clients transfer them, and so does a blocking queue of this client that takes. Offers are
+    /// still accepted. Dropping the handle and all its clones does the same without waiting.
     ///
     /// # Cancel safety
     /// Cancel safe: transferring stops anyway.

@@ -23,8 +23,9 @@ use settle::{Open, answered, cut, settle, settle_after};
 
 /// A message that was received, until it is settled.
 ///
-/// The server keeps the message. It gives it to no other receiver as long as this process extends its lease, which
-/// happens in the background. A method that settles it takes `self`, so a message cannot be settled twice:
+/// The server keeps the message. It gives it to no other receiver as long as this process extends its lease,
+/// which happens in the background. A method that settles it takes `self`, so a message cannot be settled
+/// twice:
 ///
 /// | call | effect |
 /// |---|---|
@@ -35,9 +36,8 @@ use settle::{Open, answered, cut, settle, settle_after};
 /// | [`reject`](Self::reject) | it becomes a dead letter now |
 /// | drop | as [`retry`](Self::retry) |
 ///
-/// The server decides by its own clock whether the lease holds, so a message may be
-/// delivered twice if this process stalls for longer than the lease: make handlers idempotent, with [`id`](Self::id) as
-/// the key.
+/// The server decides by its own clock whether the lease holds, so a message may be delivered twice if this
+/// process stalls for longer than the lease: make handlers idempotent, with [`id`](Self::id) as the key.
 ///
 /// # Examples
 /// ```no_run
@@ -165,7 +165,8 @@ impl<T> Delivery<T> {
         (value, self.with_value(()))
     }
 
-    /// The name of the queue that the message came from, as the program gave it to the client: without the prefix.
+    /// The name of the queue that the message came from, as the program gave it to the client: without the
+    /// prefix.
     ///
     /// # Examples
     /// ```no_run
@@ -196,8 +197,8 @@ impl<T> Delivery<T> {
         self.id
     }
 
-    /// Which attempt this is: 1 at first, and one more for each failure and for each lease that ended. Snoozed and released
-    /// deliveries do not count.
+    /// Which attempt this is: 1 at first, and one more for each failure and for each lease that ended.
+    /// Snoozed and released deliveries do not count.
     ///
     /// # Examples
     /// ```no_run
@@ -214,8 +215,9 @@ impl<T> Delivery<T> {
     }
 
     /// Whether the message becomes a dead letter if this delivery fails:
-    /// [`Receiver::max_attempts`](crate::Receiver::max_attempts) of this receiver allows no more failures. A lease that ends is
-    /// not a failure, but a loss, which has its own limit: [`Receiver::max_losses`](crate::Receiver::max_losses).
+    /// [`Receiver::max_attempts`](crate::Receiver::max_attempts) of this receiver allows no more failures. A
+    /// lease that ends is not a failure, but a loss, which has its own limit:
+    /// [`Receiver::max_losses`](crate::Receiver::max_losses).
     ///
     /// # Examples
     /// ```no_run
@@ -280,14 +282,15 @@ impl<T> Delivery<T> {
     ///
     /// # Errors
     /// These are the errors of all methods that settle a delivery:
-    /// * [`LeaseLost`](crate::ErrorKind::LeaseLost): the lease ended before the call, and the message was or will be
-    ///   given to another receiver. Nothing was changed.
-    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the server has not answered within twice the command
-    ///   timeout. The call continues in the background. If it does not reach the server before the lease ends, the
-    ///   message is delivered again.
-    /// * [`Refused`](crate::ErrorKind::Refused): a permission is missing. The message is delivered again when the lease ends.
-    /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::shutdown`](crate::Client::shutdown). The message is delivered
-    ///   again when the lease ends.
+    /// * [`LeaseLost`](crate::ErrorKind::LeaseLost): the lease ended before the call, and the message was or
+    ///   will be given to another receiver. Nothing was changed.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the server has not answered within twice the
+    ///   command timeout. The call continues in the background. If it does not reach the server before the
+    ///   lease ends, the message is delivered again.
+    /// * [`Refused`](crate::ErrorKind::Refused): a permission is missing. The message is delivered again when
+    ///   the lease ends.
+    /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::shutdown`](crate::Client::shutdown). The
+    ///   message is delivered again when the lease ends.
     ///
     /// # Cancel safety
     /// The message is settled even if the future is dropped, also before it is polled.
@@ -305,8 +308,9 @@ impl<T> Delivery<T> {
         settle(self.open.take(), "ack", |_| Settlement::Acknowledge)
     }
 
-    /// It failed: the message is delivered again after the [backoff](crate::Receiver::backoff) of the receiver. If it has failed
-    /// as often as the receiver [allows](crate::Receiver::max_attempts), it becomes a dead letter.
+    /// It failed: the message is delivered again after the [backoff](crate::Receiver::backoff) of the
+    /// receiver. If it has failed as often as the receiver [allows](crate::Receiver::max_attempts), it
+    /// becomes a dead letter.
     ///
     /// # Errors
     /// As [`Delivery::ack`].
@@ -328,8 +332,8 @@ impl<T> Delivery<T> {
     /// As [`Delivery::retry`], after this time, which is exact to the millisecond.
     ///
     /// # Errors
-    /// As [`Delivery::ack`]; and [`Invalid`](crate::ErrorKind::Invalid) for 10^15 ms or more: the message is then delivered
-    /// again after the backoff.
+    /// As [`Delivery::ack`]; and [`Invalid`](crate::ErrorKind::Invalid) for 10^15 ms or more: the message is
+    /// then delivered again after the backoff.
     ///
     /// # Cancel safety
     /// As [`Delivery::ack`].
@@ -349,7 +353,8 @@ impl<T> Delivery<T> {
         })
     }
 
-    /// The message is delivered again after this time. This is not a failure: [`attempt`](Self::attempt) stays as it is.
+    /// The message is delivered again after this time. This is not a failure: [`attempt`](Self::attempt)
+    /// stays as it is.
     ///
     /// # Errors
     /// As [`Delivery::retry_after`].
@@ -407,8 +412,8 @@ impl<T> Delivery<T> {
         settle(self.open.take(), "reject", |_| Settlement::Reject { reason: "rejected", error })
     }
 
-    /// Extends the lease to at least this long from now on; never shortens it. Leases are extended automatically. Call
-    /// this only if that is [turned off](crate::Receiver::extend_for), or ends too early.
+    /// Extends the lease to at least this long from now on; never shortens it. Leases are extended
+    /// automatically. Call this only if that is [turned off](crate::Receiver::extend_for), or ends too early.
     ///
     /// # Errors
     /// As [`Delivery::ack`]; and [`Invalid`](crate::ErrorKind::Invalid) for more than a day.
@@ -442,9 +447,9 @@ impl<T> Delivery<T> {
         })
     }
 
-    /// Awaits a future inside the span `redelay.process` of this delivery, so that what it logs names the message. The span
-    /// lasts from the delivery until it is settled. [`Worker`](crate::Worker) does this for its handlers. Without the feature
-    /// `tracing`, the future is only awaited.
+    /// Awaits a future inside the span `redelay.process` of this delivery, so that what it logs names the
+    /// message. The span lasts from the delivery until it is settled. [`Worker`](crate::Worker) does this for
+    /// its handlers. Without the feature `tracing`, the future is only awaited.
     ///
     /// # Cancel safety
     /// As the future.
@@ -462,8 +467,9 @@ impl<T> Delivery<T> {
         async move { span.run(work).await }
     }
 
-    /// Waits until the lease is certainly over, by this machine's clock: another receiver may have the message. Stop
-    /// then, or continue only with work that may be done twice. The future does not borrow the delivery.
+    /// Waits until the lease is certainly over, by this machine's clock: another receiver may have the
+    /// message. Stop then, or continue only with work that may be done twice. The future does not borrow the
+    /// delivery.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -484,7 +490,8 @@ impl<T> Delivery<T> {
         async move { lease.over().await }
     }
 
-    /// Waits until the server says that this delivery no longer holds. The future does not borrow the delivery.
+    /// Waits until the server says that this delivery no longer holds. The future does not borrow the
+    /// delivery.
     ///
     /// # Cancel safety
     /// Cancel safe.

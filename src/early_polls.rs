@@ -1,8 +1,8 @@
 //! Polls of delayed queues, which take entries before they are due.
 //!
-//! Each poll runs in a separate task, so that dropping the caller's future does not lose the reply of the script. The
-//! result is held in an [`Outbox`]. If no caller reads it, its entries return to the queue. After a lost reply the same
-//! poll is sent again, and gets what the first one took.
+//! Each poll runs in a separate task, so that dropping the caller's future does not lose the reply of the
+//! script. The result is held in an [`Outbox`]. If no caller reads it, its entries return to the queue. After
+//! a lost reply the same poll is sent again, and gets what the first one took.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::wire::keys::Keys;
 
 /// The most entries that one call polls or returns.
 const CALL: usize = 1000;
-/// The most polls of a client at a time; the others wait for their turn. While the server is silent, a loop that begins a
-/// poll and drops it, again and again, must not fill the memory with tasks.
+/// The most polls of a client at a time; the others wait for their turn. While the server is silent, a loop
+/// that begins a poll and drops it, again and again, must not fill the memory with tasks.
 const AT_A_TIME: usize = 1024;
 
 /// Entries that were polled.
@@ -86,7 +86,8 @@ impl EarlyPolls {
         self.tasks.spawn_on(task, self.conn.runtime()).await.unwrap_or(Err(OpError::Closed))
     }
 
-    /// Ends the polls that wait for their turn, returns what has not been read, and waits for that, up to the command timeout.
+    /// Ends the polls that wait for their turn, returns what has not been read, and waits for that, up to the
+    /// command timeout.
     pub(crate) async fn finish(&self) {
         self.turns.close();
         self.outbox.close();
@@ -123,8 +124,8 @@ impl Polled {
         self.entries.into_iter().map(|Entry { bytes, .. }| entry::payload_in(&bytes).unwrap_or_default())
     }
 
-    /// Retries until it is done, because no other task has these entries. The last entry comes first: each one is put in
-    /// front of the list.
+    /// Retries until it is done, because no other task has these entries. The last entry comes first: each
+    /// one is put in front of the list.
     async fn return_to_queue(self, conn: Conn, on_head: OnHead) {
         let mut failing = false;
         for part in self.entries.rchunks(CALL) {
@@ -159,7 +160,8 @@ impl Polled {
                     }
                 }
             }
-            // A lost try may still arrive. If this command is lost, the server deletes the receipt later by itself.
+            // A lost try may still arrive. If this command is lost, the server deletes the receipt later by
+            // itself.
             if !lost {
                 let _ = conn.call(&Command::new("DEL").arg(receipt)).await;
             }

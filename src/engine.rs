@@ -1,4 +1,5 @@
-//! `Engine`: the connections and background tasks behind a client and its queues, and the order in which they end.
+//! `Engine`: the connections and background tasks behind a client and its queues, and the order in which they
+//! end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -129,8 +130,9 @@ impl Engine {
         Keys::new(&(self.map_name)(name))
     }
 
-    /// Looks once, in the background, whether the user lacks a permission for this queue, and reports it. A call that needs
-    /// it is refused and changes nothing; but some calls are rare, and the reason should be in the log before.
+    /// Looks once, in the background, whether the user lacks a permission for this queue, and reports it. A
+    /// call that needs it is refused and changes nothing; but some calls are rare, and the reason should be
+    /// in the log before.
     pub(crate) fn check_permissions(&self, keys: &Keys) {
         if self.checked.swap(true, Ordering::Relaxed) {
             return;
@@ -179,7 +181,8 @@ impl Engine {
         self.listening.follow_retries(keys.of_messages().channel, receiver)
     }
 
-    /// Transfers a queue while the guard exists. `None` if this client does not transfer, or a cluster cannot hold the queue.
+    /// Transfers a queue while the guard exists. `None` if this client does not transfer, or a cluster cannot
+    /// hold the queue.
     pub(crate) fn watch(&self, keys: &Keys) -> Option<Watch> {
         let transfer = self.transfer.as_ref().filter(|_| self.conn.can_hold(keys));
         transfer.map(|transfer| transfer.watch(keys))

@@ -13,12 +13,12 @@ use crate::conn::{Cause, ConnectError, OpError};
 ///
 /// Match on [`Error::kind`] or use one of the predicates. The text is for people and may change.
 ///
-/// `Debug` prints the same text as `Display` and adds the kind, so that a `main` that returns [`Result`] ends with a
-/// readable message. Neither contains a payload or a password.
+/// `Debug` prints the same text as `Display` and adds the kind, so that a `main` that returns [`Result`] ends
+/// with a readable message. Neither contains a payload or a password.
 ///
-/// [`source`](std::error::Error::source) returns the cause of a connection error: a [`std::io::Error`], an error of the
-/// TLS library or the error of a [credentials provider](crate::client::ClientBuilder::credentials_provider). Its text is part of
-/// this error's text.
+/// [`source`](std::error::Error::source) returns the cause of a connection error: a [`std::io::Error`], an
+/// error of the TLS library or the error of a [credentials
+/// provider](crate::client::ClientBuilder::credentials_provider). Its text is part of this error's text.
 ///
 /// # Examples
 /// ```no_run
@@ -97,17 +97,18 @@ pub enum ErrorKind {
     Unavailable,
     /// The reply was lost, or belonged to another command: the server may or may not have executed the call.
     /// A call that only reads never fails with it. Check before you retry, or retry only idempotent calls.
-    /// Or, with [`ClientBuilder::replicas`](crate::client::ClientBuilder::replicas), the server has executed it, but too few
-    /// replicas have confirmed it.
+    /// Or, with [`ClientBuilder::replicas`](crate::client::ClientBuilder::replicas), the server has executed
+    /// it, but too few replicas have confirmed it.
     OutcomeUnknown,
-    /// The server refused the call: a key of another type, a missing ACL permission, no memory. Nothing is left half done.
-    /// Fix the server, the key or the ACL.
+    /// The server refused the call: a key of another type, a missing ACL permission, no memory. Nothing is
+    /// left half done. Fix the server, the key or the ACL.
     Refused,
     /// The user name or password is wrong or missing. Fix the credentials.
     Credentials,
-    /// The TLS handshake failed: a certificate is not trusted, has expired or does not have the server's name, the
-    /// server requires a client certificate, or it does not speak TLS. Only connecting can fail with it. It is not
-    /// retried: fix the certificates, or the options in [`ClientBuilder::tls`](crate::client::ClientBuilder#method.tls).
+    /// The TLS handshake failed: a certificate is not trusted, has expired or does not have the server's
+    /// name, the server requires a client certificate, or it does not speak TLS. Only connecting can fail
+    /// with it. It is not retried: fix the certificates, or the options in
+    /// [`ClientBuilder::tls`](crate::client::ClientBuilder#method.tls).
     Tls,
     /// The server is older than Redis 6.2. Upgrade it.
     UnsupportedServer,
@@ -115,12 +116,13 @@ pub enum ErrorKind {
     Encode,
     /// The payload could not be decoded. [`Error::payload`] has its bytes.
     Decode,
-    /// The lease of a delivery ended before it was settled, so the message was or will be given to another receiver.
-    /// Nothing was changed. Undo what was done, or rely on the id of the message.
+    /// The lease of a delivery ended before it was settled, so the message was or will be given to another
+    /// receiver. Nothing was changed. Undo what was done, or rely on the id of the message.
     LeaseLost,
     /// The client was shut down, or its Tokio runtime has ended. A call that takes from a
     /// [`BlockingQueue`](crate::BlockingQueue) also fails with it after
-    /// [`Client::stop_taking`](crate::Client::stop_taking). Nothing was executed. End, or connect a new client.
+    /// [`Client::stop_taking`](crate::Client::stop_taking). Nothing was executed. End, or connect a new
+    /// client.
     Closed,
 }
 
@@ -157,7 +159,8 @@ impl Error {
         self.0.kind
     }
 
-    /// Returns whether the reply was lost: the server may or may not have executed the call. Retry only idempotent calls.
+    /// Returns whether the reply was lost: the server may or may not have executed the call. Retry only
+    /// idempotent calls.
     ///
     /// # Examples
     /// ```no_run
@@ -201,8 +204,8 @@ impl Error {
         self.0.kind == ErrorKind::Unavailable
     }
 
-    /// Returns whether the client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone
-    /// was dropped, or has ended with its Tokio runtime. For a call that takes from a
+    /// Returns whether the client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because
+    /// its last clone was dropped, or has ended with its Tokio runtime. For a call that takes from a
     /// [`BlockingQueue`](crate::BlockingQueue), it also returns true after
     /// [`Client::stop_taking`](crate::Client::stop_taking).
     ///
@@ -226,8 +229,8 @@ impl Error {
         self.0.kind == ErrorKind::Closed
     }
 
-    /// Returns the bytes that could not be decoded, if that is the reason. A payload that was taken is no longer in its
-    /// list, so this is the only copy.
+    /// Returns the bytes that could not be decoded, if that is the reason. A payload that was taken is no
+    /// longer in its list, so this is the only copy.
     ///
     /// # Examples
     /// ```no_run

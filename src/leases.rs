@@ -1,7 +1,7 @@
 //! Which leases to extend when, and which are certainly over. Pure.
 //!
-//! A lease is safe for its length from the moment when the call that claimed or last extended it was *sent*: the server
-//! counted from a later moment. So it needs no clock but this machine's own, which does not jump.
+//! A lease is safe for its length from the moment when the call that claimed or last extended it was *sent*:
+//! the server counted from a later moment. So it needs no clock but this machine's own, which does not jump.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -89,7 +89,8 @@ pub(crate) struct Leases {
     held: HashMap<Member, Held>,
     /// When to look at them again. Leases that are added later need nothing before that.
     next: Option<Instant>,
-    /// None is over before this, so that not all of them are looked at for each call. `None`: none that is not over.
+    /// None is over before this, so that not all of them are looked at for each call. `None`: none that is
+    /// not over.
     safe_until: Option<Instant>,
 }
 
@@ -138,8 +139,8 @@ impl Leases {
         self.next
     }
 
-    /// Tells the handlers whose leases are over. Returns the leases to extend: those that would be over before the next look
-    /// but one.
+    /// Tells the handlers whose leases are over. Returns the leases to extend: those that would be over
+    /// before the next look but one.
     pub(crate) fn due(&mut self, now: Instant) -> Vec<Member> {
         self.look(now);
         let over = self.safe_until;

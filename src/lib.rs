@@ -1,5 +1,6 @@
-//! A delayed queue on Redis: offer a message now, and a worker handles it when it is due. The wire format is that of
-//! Java Redisson's `RDelayedQueue` and `RBlockingQueue`, so Rust and Java services can share one live queue.
+//! A delayed queue on Redis: offer a message now, and a worker handles it when it is due. The wire format is
+//! that of Java Redisson's `RDelayedQueue` and `RBlockingQueue`, so Rust and Java services can share one live
+//! queue.
 //!
 //! | consume with | delivery |
 //! |---|---|
@@ -73,9 +74,10 @@
 //! | receive | one background task per [`Receiver`] | a script moves messages to redelay's own keys, with leases; `BLMOVE` while receives wait |
 //! | settle, extend | the same task, in the same calls | the script deletes the message, moves it to the retries or the dead letters, or extends its lease |
 //!
-//! Every process that holds a [`DelayedQueue`], or takes or receives from a [`BlockingQueue`], moves due entries to the ready
-//! list, unless [`ClientBuilder::transfer`](client::ClientBuilder::transfer)`(false)` turned that off. So does every Redisson that
-//! holds an `RDelayedQueue`. The first one to call the script moves them; the others find nothing.
+//! Every process that holds a [`DelayedQueue`], or takes or receives from a [`BlockingQueue`], moves due
+//! entries to the ready list, unless [`ClientBuilder::transfer`](client::ClientBuilder::transfer)`(false)`
+//! turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one to call the script
+//! moves them; the others find nothing.
 //!
 //! | word | means |
 //! |---|---|
@@ -98,9 +100,9 @@
 //!
 //! # Observability
 //!
-//! [`Client::stats`] and [`DelayedQueue::stats`] return counters and gauges for a client and for a queue. With the
-//! feature `tracing`, a client emits events and spans with stable names. `docs/observability.md` lists them.
-//! `docs/troubleshooting.md` says what to do when something is wrong.
+//! [`Client::stats`] and [`DelayedQueue::stats`] return counters and gauges for a client and for a queue.
+//! With the feature `tracing`, a client emits events and spans with stable names. `docs/observability.md`
+//! lists them. `docs/troubleshooting.md` says what to do when something is wrong.
 //!
 //! # Features
 //!

@@ -1,9 +1,9 @@
 //! Values that were taken out of Redis for a caller that has not read them yet. Pure.
 //!
-//! A caller's future may be dropped at any await point: before the hand-over, after it, or between being woken and being
-//! polled. So the caller gets a guard, [`Held`], and the value stays in an [`Outbox`] until it is read. Dropping the guard
-//! returns the value, and a shutdown returns all unread values: a future that is never polled again must not take a value
-//! with it.
+//! A caller's future may be dropped at any await point: before the hand-over, after it, or between being
+//! woken and being polled. So the caller gets a guard, [`Held`], and the value stays in an [`Outbox`] until
+//! it is read. Dropping the guard returns the value, and a shutdown returns all unread values: a future that
+//! is never polled again must not take a value with it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,8 @@ pub(crate) struct Held<T> {
 }
 
 impl<T> Outbox<T> {
-    /// `return_unread` gets the unread values. It runs under a lock, so it must be quick and must not use the outbox.
+    /// `return_unread` gets the unread values. It runs under a lock, so it must be quick and must not use the
+    /// outbox.
     pub(crate) fn new(return_unread: impl Fn(T) + Send + Sync + 'static) -> Self {
         let values = Mutex::new(Values { unread: BTreeMap::new(), next: 0, closed: false });
         Self(Arc::new(Inner { values, return_unread: Box::new(return_unread) }))

@@ -11,23 +11,25 @@ use tokio::time::{Instant, sleep};
 
 /// Lets every task run that is ready now, at least those of this worker thread.
 ///
-/// Tokio's `yield_now` waits longer: until the worker has nothing else to do, or for 61 polls. Where tasks compute
-/// for a millisecond each, that is 60 ms.
+/// Tokio's `yield_now` waits longer: until the worker has nothing else to do, or for 61 polls. Where tasks
+/// compute for a millisecond each, that is 60 ms.
 pub(crate) async fn yield_once() {
     let mut passed = false;
     poll_fn(|context| {
         if std::mem::replace(&mut passed, true) {
             return Poll::Ready(());
         }
-        // A task that wakes itself while it runs goes to the end of the queue, and stays there if it is woken again.
+        // A task that wakes itself while it runs goes to the end of the queue, and stays there if it is woken
+        // again.
         context.waker().wake_by_ref();
         Poll::Pending
     })
     .await;
 }
 
-/// Waits for a future for this time at most, in any context: there may be no Tokio runtime, or one without a timer, and
-/// no thread may be driving the runtime of the tasks that the future waits for. A thread measures the time.
+/// Waits for a future for this time at most, in any context: there may be no Tokio runtime, or one without a
+/// timer, and no thread may be driving the runtime of the tasks that the future waits for. A thread measures
+/// the time.
 pub(crate) async fn at_most(time: Duration, future: impl Future<Output = ()>) {
     // The thread ends when this is dropped.
     let (_waiting, has_ended) = mpsc::channel::<()>();
@@ -45,8 +47,8 @@ pub(crate) async fn at_most(time: Duration, future: impl Future<Output = ()>) {
     }
 }
 
-/// The pause after this number of failures in a row: 10 ms, doubled each time up to a second, minus up to half of it at
-/// random.
+/// The pause after this number of failures in a row: 10 ms, doubled each time up to a second, minus up to
+/// half of it at random.
 pub(crate) fn backoff(failures: u32) -> Duration {
     backoff_with(failures, fastrand::f64())
 }

@@ -25,13 +25,14 @@ const POLL: &str = "poll_timeout";
 /// How long one wait of a `take` lasts.
 const TAKE: Duration = Duration::from_secs(3600);
 
-/// One logical queue over several ordinary queues, its *partitions*: for more messages than one server handles, spread
-/// over the masters of a cluster; or for very many pending entries with mixed delays, so that each transfer searches
-/// only a part of them. `docs/scaling.md` says when that is worth it.
+/// One logical queue over several ordinary queues, its *partitions*: for more messages than one server
+/// handles, spread over the masters of a cluster; or for very many pending entries with mixed delays, so that
+/// each transfer searches only a part of them. `docs/scaling.md` says when that is worth it.
 ///
-/// The partitions of `orders` are the queues `orders#0`, `orders#1` and so on. Each is an ordinary queue of Redisson, so Java
-/// services open them by these names. Payloads are spread over them round-robin, in blocks of sixteen, or by a key. Payloads
-/// with the same key go to the same partition, and keep their order. There is no order between partitions.
+/// The partitions of `orders` are the queues `orders#0`, `orders#1` and so on. Each is an ordinary queue of
+/// Redisson, so Java services open them by these names. Payloads are spread over them round-robin, in blocks
+/// of sixteen, or by a key. Payloads with the same key go to the same partition, and keep their order. There
+/// is no order between partitions.
 ///
 /// Jobs by id and schedules are in the partition of their id or name.
 ///
@@ -44,14 +45,14 @@ const TAKE: Duration = Duration::from_secs(3600);
 /// | `max_in_flight`, `set_max_in_flight`, `rate_limit`, `set_rate_limit` | a limit holds for one partition, because no server sees all of them: divide it by their number |
 /// | `clear`, `delete`, `contains`, and all other methods of both handles | call it for each of [`queues`](Self::queues) or [`delayed_queues`](Self::delayed_queues) |
 ///
-/// While a master of a cluster is down, calls that concern its partitions fail as those of an ordinary queue do: an offer is
-/// not sent to another partition, and [`stats`](Self::stats), which needs all of them, fails.
+/// While a master of a cluster is down, calls that concern its partitions fail as those of an ordinary queue
+/// do: an offer is not sent to another partition, and [`stats`](Self::stats), which needs all of them, fails.
 ///
 /// # Number of partitions
-/// It is fixed, because a key would lead to another partition if it changed. The first client records it, and other
-/// clients are refused if they ask for another number. With fewer than 16 partitions, some masters may have none, or
-/// many more than others. To change it, drain the queue and stop all clients: `docs/recipes.md` has the
-/// steps.
+/// It is fixed, because a key would lead to another partition if it changed. The first client records it, and
+/// other clients are refused if they ask for another number. With fewer than 16 partitions, some masters may
+/// have none, or many more than others. To change it, drain the queue and stop all clients: `docs/recipes.md`
+/// has the steps.
 ///
 /// # Examples
 /// ```no_run
@@ -73,7 +74,8 @@ pub struct PartitionedQueue<T> {
     place_of: PlaceOf,
 }
 
-/// Counts what is spread round-robin. Each begins anywhere, or handles that are soon dropped would use the first partitions only.
+/// Counts what is spread round-robin. Each begins anywhere, or handles that are soon dropped would use the
+/// first partitions only.
 struct Turns {
     puts: AtomicUsize,
     offers: AtomicUsize,
@@ -234,7 +236,8 @@ impl<T: 'static> PartitionedQueue<T> {
 
     /// Offers a payload that becomes ready after `delay`, in one of the partitions, round-robin; with
     /// [`id`](crate::delayed_queue::Offer::id), in the partition of that id; with
-    /// [`throttle`](crate::delayed_queue::Offer::throttle), in that of the payload. Awaiting the [`Offer`] stores it.
+    /// [`throttle`](crate::delayed_queue::Offer::throttle), in that of the payload. Awaiting the [`Offer`]
+    /// stores it.
     ///
     /// # Errors
     /// As [`DelayedQueue::offer`].
@@ -276,11 +279,12 @@ impl<T: 'static> PartitionedQueue<T> {
         self.turn(&self.turns.offers).delayed.offer_at(value, at).among(self.place_of.clone())
     }
 
-    /// Stores many payloads, each due after its own delay: round-robin, with one batch for each partition. The tickets are in the
-    /// order of the payloads.
+    /// Stores many payloads, each due after its own delay: round-robin, with one batch for each partition.
+    /// The tickets are in the order of the payloads.
     ///
     /// # Errors
-    /// As [`DelayedQueue::offer_all`], the limit being that of one partition. The other partitions may have stored their batches.
+    /// As [`DelayedQueue::offer_all`], the limit being that of one partition. The other partitions may have
+    /// stored their batches.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, each partition stores all of its batch or none.
@@ -455,7 +459,8 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # }
     /// ```
     pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
-        // Lists of one server are searched in the order in which they are named. Each is the first one now and then.
+        // Lists of one server are searched in the order in which they are named. Each is the first one now
+        // and then.
         let first = self.turns.polls.fetch_add(1, Relaxed) % self.partitions.len();
         let (before, from) = self.partitions.split_at(first);
         let lists = from.iter().chain(before).map(|partition| partition.ready.queue().keys.clone()).collect();
@@ -506,9 +511,9 @@ impl<T: 'static> PartitionedQueue<T> {
         try_join_all(self.queues().map(BlockingQueue::resume)).await.map(drop)
     }
 
-    /// The stats of all partitions together: numbers are sums, `is_paused` says whether all are paused, `next_due_in`
-    /// is that of the next entry overall, and `overdue_for` that of the oldest. `server` is empty if the partitions are
-    /// on several servers.
+    /// The stats of all partitions together: numbers are sums, `is_paused` says whether all are paused,
+    /// `next_due_in` is that of the next entry overall, and `overdue_for` that of the oldest. `server` is
+    /// empty if the partitions are on several servers.
     ///
     /// # Errors
     /// As [`BlockingQueue::stats`].
@@ -573,7 +578,8 @@ async fn record(queue: &Queue, count: usize) -> Result<Vec<u8>> {
     Ok(op.optional_bytes(recorded)?.map_or_else(|| count.to_string().into(), |recorded| recorded.to_vec()))
 }
 
-/// FNV-1a of the key, modulo the number of partitions. It is a part of the wire format: other clients must find the same one.
+/// FNV-1a of the key, modulo the number of partitions. It is a part of the wire format: other clients must
+/// find the same one.
 fn partition_of(key: &[u8], count: usize) -> usize {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

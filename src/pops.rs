@@ -1,8 +1,8 @@
 //! Taking from lists: one task that owns every pop and hands payloads to takers.
 //!
-//! A taker may be dropped at any await point, but a pop may not: the server may have popped for it already. So takers
-//! wait on a channel, and the task awaits each pop until it ends. Payloads on their way to a taker stay in an
-//! [`Outbox`](crate::outbox::Outbox), and return to their list unless they are read.
+//! A taker may be dropped at any await point, but a pop may not: the server may have popped for it already.
+//! So takers wait on a channel, and the task awaits each pop until it ends. Payloads on their way to a taker
+//! stay in an [`Outbox`](crate::outbox::Outbox), and return to their list unless they are read.
 //!
 //! | if … | then … |
 //! |---|---|
@@ -81,8 +81,8 @@ pub(crate) struct Pops {
 }
 
 impl Pops {
-    /// Starts the task. It ends when `stop` is cancelled, after every popped payload is read or back in its list. When
-    /// `shutdown` is cancelled, too, it waits for that no longer than the command timeout.
+    /// Starts the task. It ends when `stop` is cancelled, after every popped payload is read or back in its
+    /// list. When `shutdown` is cancelled, too, it waits for that no longer than the command timeout.
     pub(crate) fn start(
         conn: Conn,
         stop: CancellationToken,
@@ -105,8 +105,9 @@ impl Pops {
         (pops, tokio::spawn(task.run()))
     }
 
-    /// Stops taking. Waiting takers and later ones get `Closed`. Returns when every payload that was not delivered is back
-    /// in its list, after the command timeout at the latest; the task then continues with the rest until a shutdown.
+    /// Stops taking. Waiting takers and later ones get `Closed`. Returns when every payload that was not
+    /// delivered is back in its list, after the command timeout at the latest; the task then continues with
+    /// the rest until a shutdown.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
         self.stopped.cancelled().await;
@@ -137,8 +138,8 @@ impl Pops {
         self.places.enter(keys)
     }
 
-    /// Waits until there is a payload for the receivers of a queue. With a place, it is moved to the inbox; without one, it
-    /// stays where it is, and others may be quicker.
+    /// Waits until there is a payload for the receivers of a queue. With a place, it is moved to the inbox;
+    /// without one, it stays where it is, and others may be quicker.
     pub(crate) fn wake(&self, keys: &Keys, inbox: &Bytes, place: Option<&Place>) -> PendingWake {
         match place {
             Some(_) => PendingWake::Moved(Box::new(self.wait(Wanted::received(keys.clone(), inbox.clone())))),
@@ -156,8 +157,8 @@ impl Pops {
         promptly(self.join(wanted, Wait::None), timeout).await
     }
 
-    /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of the caller's
-    /// `conn`.
+    /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of
+    /// the caller's `conn`.
     pub(crate) async fn wait_for(&self, conn: &Conn, wanted: Wanted, time: Duration) -> Answer {
         let parts = self.by_slots(wanted);
         if parts.len() > 1
@@ -175,13 +176,14 @@ impl Pops {
         }
     }
 
-    /// In a cluster, pops that wait on several slots would each bring a payload, and all but one would have to go back. So what is
-    /// there is taken from one slot after the other first. `None` if there is nothing. Where pops are blocked already, and on a
-    /// server that does not answer soon, the wait itself finds out.
+    /// In a cluster, pops that wait on several slots would each bring a payload, and all but one would have
+    /// to go back. So what is there is taken from one slot after the other first. `None` if there is nothing.
+    /// Where pops are blocked already, and on a server that does not answer soon, the wait itself finds out.
     async fn look_at_each_slot(&self, conn: &Conn, parts: &[Wanted]) -> Option<Answer> {
         let deadline = Instant::now() + LOOK;
         let mut parts = parts.iter().filter(|part| !self.blocked.has_all(&part.lists.keys)).cloned();
-        // If there is a backlog, the first one has a payload. If not, one round trip shows which of the others has.
+        // If there is a backlog, the first one has a payload. If not, one round trip shows which of the
+        // others has.
         let first = self.look(conn, parts.next()?, deadline).await;
         if first.is_some() || Instant::now() >= deadline {
             return first;
@@ -204,8 +206,8 @@ impl Pops {
         None
     }
 
-    /// Takes what is in the lists of one slot. `None` if there is nothing, or no answer. An error is one of the wait, too, which
-    /// knows how to pause after it.
+    /// Takes what is in the lists of one slot. `None` if there is nothing, or no answer. An error is one of
+    /// the wait, too, which knows how to pause after it.
     async fn look(&self, conn: &Conn, part: Wanted, deadline: Instant) -> Option<Answer> {
         let answer = timeout_at(deadline, self.poll(conn, part)).await.ok()?;
         matches!(answer, Ok(Some(_)) | Err(OpError::Closed)).then_some(answer)
@@ -280,8 +282,8 @@ impl Pops {
     }
 }
 
-/// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then is
-/// harmless.
+/// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the
+/// take then is harmless.
 async fn promptly(take: PendingTake, command_timeout: Duration) -> Answer {
     let no_answer = take.no_answer();
     // A command waits for a connection first, for at most the same time. Then it fails with its own error.

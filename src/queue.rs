@@ -1,5 +1,5 @@
-//! `Queue`: one queue of one client, shared by both kinds of handle. [`Op`] encodes, calls the server and builds the
-//! errors.
+//! `Queue`: one queue of one client, shared by both kinds of handle. [`Op`] encodes, calls the server and
+//! builds the errors.
 
 mod keys;
 mod op;

@@ -24,10 +24,11 @@ const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=
 /// Receives messages of a queue, at least once: a message stays on the server until it is acknowledged.
 /// [`BlockingQueue::receiver`] makes one. Cloning is cheap; clones share their connection and their settings.
 ///
-/// A message that is received has a *lease*. It is extended in the background while this process lives. If the process dies,
-/// the lease ends, and any receiver of the queue gets the message again.
+/// A message that is received has a *lease*. It is extended in the background while this process lives. If
+/// the process dies, the lease ends, and any receiver of the queue gets the message again.
 ///
-/// The settings take effect with the first receive: a setter on a receiver that is in use makes another receiver.
+/// The settings take effect with the first receive: a setter on a receiver that is in use makes another
+/// receiver.
 ///
 /// | setting | default |
 /// |---|---|
@@ -40,8 +41,8 @@ const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=
 /// | dead letters | kept without a limit: see [`keep_dead_letters`](Self::keep_dead_letters) |
 ///
 /// # Receivers, `take` and Java
-/// Java's takers, `take` and receivers of one queue share its messages. A message that a receiver has, or that waits
-/// for a retry, is in redelay's own keys: Java sees it as taken.
+/// Java's takers, `take` and receivers of one queue share its messages. A message that a receiver has, or
+/// that waits for a retry, is in redelay's own keys: Java sees it as taken.
 ///
 /// # Examples
 /// ```no_run
@@ -150,17 +151,17 @@ impl<T: 'static> Receiver<T> {
     /// Waits for the next message, without a limit, through reconnections and server restarts.
     ///
     /// # Errors
-    /// * [`Decode`](crate::ErrorKind::Decode): its bytes are in [`Error::payload`](crate::Error::payload). The message is
-    ///   settled as [`Receiver::on_undecodable`] says.
-    /// * [`Refused`](crate::ErrorKind::Refused): a key is of another type, or a permission is missing. The next attempt
-    ///   follows after a pause: 10 ms, doubled with each refusal up to a second.
+    /// * [`Decode`](crate::ErrorKind::Decode): its bytes are in [`Error::payload`](crate::Error::payload).
+    ///   The message is settled as [`Receiver::on_undecodable`] says.
+    /// * [`Refused`](crate::ErrorKind::Refused): a key is of another type, or a permission is missing. The
+    ///   next attempt follows after a pause: 10 ms, doubled with each refusal up to a second.
     /// * [`Invalid`](crate::ErrorKind::Invalid): a setting is out of its range.
     /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
     ///   [`Client::shutdown`](crate::Client::shutdown).
     ///
     /// # Cancel safety
-    /// Cancel safe: a message on its way to a dropped future is released. If it was never delivered before, it goes back to
-    /// the head of the list, also for Java's takers. It does not count as an attempt.
+    /// Cancel safe: a message on its way to a dropped future is released. If it was never delivered before,
+    /// it goes back to the head of the list, also for Java's takers. It does not count as an attempt.
     ///
     /// # Examples
     /// ```no_run
@@ -183,8 +184,8 @@ impl<T: 'static> Receiver<T> {
     /// Asks the server for a message, and returns `None` if there is none. It does not wait for one.
     ///
     /// # Errors
-    /// As [`Receiver::receive`]; and [`Unavailable`](crate::ErrorKind::Unavailable) if there is no connection or the server
-    /// does not answer.
+    /// As [`Receiver::receive`]; and [`Unavailable`](crate::ErrorKind::Unavailable) if there is no connection
+    /// or the server does not answer.
     ///
     /// # Cancel safety
     /// As [`Receiver::receive`].
@@ -235,8 +236,8 @@ impl<T: 'static> Receiver<T> {
         self.one(VERB, &receiving, claims).transpose()
     }
 
-    /// Waits for the first message, and receives up to `most` that are ready by then. Each payload is decoded separately. Returns
-    /// an empty list if `most` is zero.
+    /// Waits for the first message, and receives up to `most` that are ready by then. Each payload is decoded
+    /// separately. Returns an empty list if `most` is zero.
     ///
     /// # Errors
     /// As [`Receiver::receive`]; [`Decode`](crate::ErrorKind::Decode) is the error of one message.
@@ -272,8 +273,8 @@ impl<T: 'static> Receiver<T> {
     ///
     /// # Errors
     /// The errors of [`Receiver::receive`] are items and do not end the stream, except
-    /// [`Closed`](crate::ErrorKind::Closed), which is its end, and [`Invalid`](crate::ErrorKind::Invalid), which comes before
-    /// it.
+    /// [`Closed`](crate::ErrorKind::Closed), which is its end, and [`Invalid`](crate::ErrorKind::Invalid),
+    /// which comes before it.
     ///
     /// # Cancel safety
     /// As [`BlockingQueue::into_stream`].
@@ -326,12 +327,14 @@ impl<T: 'static> Receiver<T> {
         self.queue.queue().op(verb).failed(error)
     }
 
-    /// Whether a call has had no answer for longer than a round trip takes. It is sent again until it has one.
+    /// Whether a call has had no answer for longer than a round trip takes. It is sent again until it has
+    /// one.
     pub(crate) fn is_silent(&self) -> bool {
         self.receiving.get().is_some_and(|receiving| receiving.is_silent())
     }
 
-    /// The receiver's task, which is started now if it is not running. Then this handle begins to transfer, too.
+    /// The receiver's task, which is started now if it is not running. Then this handle begins to transfer,
+    /// too.
     fn receiving(&self, verb: &'static str) -> Result<Arc<Receiving>> {
         if let Some(receiving) = self.receiving.get() {
             self.queue.check_taking(verb)?;
@@ -409,8 +412,9 @@ impl<T: 'static> Receiver<T> {
         self
     }
 
-    /// How long a message stays with a process that does not extend its lease, and so how long it takes until the messages of
-    /// a dead process are delivered again: 100 ms to a day, 30 s by default. It should be several round trips long.
+    /// How long a message stays with a process that does not extend its lease, and so how long it takes until
+    /// the messages of a dead process are delivered again: 100 ms to a day, 30 s by default. It should be
+    /// several round trips long.
     ///
     /// # Examples
     /// ```no_run
@@ -424,8 +428,8 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.lease = lease)
     }
 
-    /// For how long the lease of a message is extended in the background, from its delivery on: 30 minutes by default.
-    /// [`Duration::ZERO`] turns this off. After that time, only [`Delivery::extend`] extends it.
+    /// For how long the lease of a message is extended in the background, from its delivery on: 30 minutes by
+    /// default. [`Duration::ZERO`] turns this off. After that time, only [`Delivery::extend`] extends it.
     ///
     /// # Examples
     /// ```no_run
@@ -453,9 +457,9 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.attempts = attempts)
     }
 
-    /// After how many ended leases a message becomes a dead letter: 1 to 65,535, 5 by default. A payload that kills its
-    /// process does so at each delivery. Other messages in that process lose their leases, too, so this should not be
-    /// 1.
+    /// After how many ended leases a message becomes a dead letter: 1 to 65,535, 5 by default. A payload that
+    /// kills its process does so at each delivery. Other messages in that process lose their leases, too, so
+    /// this should not be 1.
     ///
     /// # Examples
     /// ```no_run
@@ -497,8 +501,8 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.undecodable = undecodable)
     }
 
-    /// How many dead letters of the queue are kept, and for how long; zero means no limit, which is the default. When
-    /// there are more, this receiver removes the oldest ones.
+    /// How many dead letters of the queue are kept, and for how long; zero means no limit, which is the
+    /// default. When there are more, this receiver removes the oldest ones.
     ///
     /// # Examples
     /// ```no_run
@@ -532,8 +536,9 @@ impl<T: 'static> Receiver<T> {
         })
     }
 
-    /// Sends dead letters to this queue as bare payloads: elements of a Redisson `RBlockingQueue`, which Java can read.
-    /// A receiver with this setting does this in a second step; until then they are in [`BlockingQueue::dead_letters`].
+    /// Sends dead letters to this queue as bare payloads: elements of a Redisson `RBlockingQueue`, which Java
+    /// can read. A receiver with this setting does this in a second step; until then they are in
+    /// [`BlockingQueue::dead_letters`].
     ///
     /// # Examples
     /// ```no_run

@@ -1,11 +1,13 @@
 //! Receiving: messages are claimed for receivers, and stay on the server until they are settled.
 //!
-//! Each receiver has a task. Its calls settle deliveries, extend leases and claim messages (`receive.lua`), one at a time, so
-//! what comes up during a call shares the next one; with a backlog and many receives, two at a time. While nothing is ready,
-//! a blocked pop (see [`pops`](crate::pops)) wakes it up: it moves one payload to the inbox of the queue, where a call finds it.
+//! Each receiver has a task. Its calls settle deliveries, extend leases and claim messages (`receive.lua`),
+//! one at a time, so what comes up during a call shares the next one; with a backlog and many receives, two
+//! at a time. While nothing is ready, a blocked pop (see [`pops`](crate::pops)) wakes it up: it moves one
+//! payload to the inbox of the queue, where a call finds it.
 //!
-//! The plan decides what a receiver does next, without a clock or a connection; the task carries it out, and a call
-//! says it to the server. Beside them are the receives that wait, and the deliveries in the hands of this process.
+//! The plan decides what a receiver does next, without a clock or a connection; the task carries it out, and
+//! a call says it to the server. Beside them are the receives that wait, and the deliveries in the hands of
+//! this process.
 //!
 //! | if … | then … |
 //! |---|---|
@@ -56,7 +58,8 @@ use plan::LONGEST_ROUND_TRIP;
 use task::Task;
 use waiting::{Received, Waiting};
 
-/// The handle of a receiver's task. The task ends when the last handle is dropped, after it has settled what there is.
+/// The handle of a receiver's task. The task ends when the last handle is dropped, after it has settled what
+/// there is.
 pub(crate) struct Receiving {
     waiting: Arc<Waiting>,
     keys: Keys,
@@ -123,7 +126,8 @@ impl Receiving {
         }
     }
 
-    /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a listener, too.
+    /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a
+    /// listener, too.
     pub(crate) fn settle(
         &self,
         claim: &Claim,
@@ -166,7 +170,8 @@ impl fmt::Debug for Receiving {
     }
 }
 
-/// The place of a receive among those that wait. Dropping it gives up the place; messages on their way to it are released.
+/// The place of a receive among those that wait. Dropping it gives up the place; messages on their way to it
+/// are released.
 #[derive(Debug)]
 pub(crate) struct PendingReceive {
     id: u64,

@@ -1,5 +1,5 @@
-//! When a schedule runs: at equal intervals or by a cron text, from a start to an end; and what becomes of missed runs.
-//! Pure: times are epoch ms.
+//! When a schedule runs: at equal intervals or by a cron text, from a start to an end; and what becomes of
+//! missed runs. Pure: times are epoch ms.
 
 #[cfg(feature = "cron")]
 mod cron;
@@ -16,12 +16,13 @@ pub(crate) use step::{State, Step};
 
 use crate::wire::time;
 
-/// What happens to missed runs: those whose times passed before any client stored them. No client was running, none had
-/// a connection, the server was full, or all clients stalled. The run that was stored ahead is not missed: it is
-/// delivered late. [`Schedule::missed`](crate::delayed_queue::Schedule::missed) accepts this.
+/// What happens to missed runs: those whose times passed before any client stored them. No client was
+/// running, none had a connection, the server was full, or all clients stalled. The run that was stored ahead
+/// is not missed: it is delivered late. [`Schedule::missed`](crate::delayed_queue::Schedule::missed) accepts
+/// this.
 ///
-/// With an interval of a second or less, a short stall is enough to miss a run. If every run must be offered, use
-/// `UpTo`.
+/// With an interval of a second or less, a short stall is enough to miss a run. If every run must be offered,
+/// use `UpTo`.
 ///
 /// # Examples
 /// ```

@@ -30,8 +30,8 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Its state, if there is one: the record may have been deleted by hand. An error says why the record cannot be read, and what
-    /// to do.
+    /// Its state, if there is one: the record may have been deleted by hand. An error says why the record
+    /// cannot be read, and what to do.
     pub(crate) fn state(&self) -> Result<Option<State>, &'static str> {
         let Some(bytes) = self.bytes.clone() else { return Ok(None) };
         if self.name.len() > LONGEST_NAME {
@@ -100,7 +100,8 @@ pub(crate) enum Change {
     Gone,
 }
 
-/// Changes a schedule, if it is as it was read. Also returns the head, if its transfer may have to be started.
+/// Changes a schedule, if it is as it was read. Also returns the head, if its transfer may have to be
+/// started.
 ///
 /// It may be executed although its reply is lost. To read and to decide again is right in any case.
 pub(crate) async fn change(

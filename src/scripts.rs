@@ -1,9 +1,10 @@
 //! The Lua scripts, one file each, and how they are called.
 //!
-//! Every try of a call has a number, its *tag*, which its reply repeats. Two things would otherwise hand a reply to the wrong
-//! caller: a server or a proxy that sends one reply too many; and the client library, which takes an array of three or
-//! four strings that begins with `message`, `subscribe` or the like for a pub/sub message, and drops it. (It changes such
-//! an array within another one, too, so a list of strings that others wrote is never nested.)
+//! Every try of a call has a number, its *tag*, which its reply repeats. Two things would otherwise hand a
+//! reply to the wrong caller: a server or a proxy that sends one reply too many; and the client library,
+//! which takes an array of three or four strings that begins with `message`, `subscribe` or the like for a
+//! pub/sub message, and drops it. (It changes such an array within another one, too, so a list of strings
+//! that others wrote is never nested.)
 
 use std::time::Duration;
 
@@ -13,8 +14,9 @@ use tokio::time::Instant;
 use crate::conn::{Command, Conn, OpError, Reply, line_of, without_position};
 use crate::wire::keys::{Keys, MessageKeys};
 
-/// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It must be
-/// longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring another clock.
+/// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It
+/// must be longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring
+/// another clock.
 pub(crate) const REMEMBERED_MS: u32 = 24 * 3_600_000;
 
 /// The most bytes of payloads that one call of a script takes, about: the one with which it exceeds them is
@@ -145,9 +147,9 @@ scripts! {
         ["parts/quarantine_pairs", "parts/permitted", "remove_quarantined"];
 }
 
-/// What surrounds the source of each script. The tag is the last argument, and not one of the script's own. It becomes the
-/// first element of a reply that is an array; any other reply is put into a new array, behind the tag. So is an
-/// array of one array, which would look like that.
+/// What surrounds the source of each script. The tag is the last argument, and not one of the script's own.
+/// It becomes the first element of a reply that is an array; any other reply is put into a new array, behind
+/// the tag. So is an array of one array, which would look like that.
 const TAG_BEFORE: &str = "local tag = tonumber(table.remove(ARGV)) local function script()";
 const TAG_BEHIND: &str = "end local reply = script()
 if type(reply) ~= 'table' or #reply == 1 and type(reply[1]) == 'table' then return {tag, {reply}} end
@@ -194,15 +196,15 @@ impl Script {
 }
 
 impl Script {
-    /// How long a call takes at most until there is a reply or an error: with the SHA-1, and with the text. It
-    /// puts the text together.
+    /// How long a call takes at most until there is a reply or an error: with the SHA-1, and with the text.
+    /// It puts the text together.
     pub(crate) fn longest(&self, conn: &Conn) -> Duration {
         let with_text = conn.for_long(self.text().len()).command_timeout();
         conn.command_timeout().saturating_add(with_text)
     }
 
-    /// The server's error without the place in the script, and with the command that the server lacks, or that Redis 6.2 forbids: it
-    /// does not name that one.
+    /// The server's error without the place in the script, and with the command that the server lacks, or
+    /// that Redis 6.2 forbids: it does not name that one.
     fn explained(&self, why: &str) -> String {
         let error = without_position(why);
         let names_none = ["Unknown Redis command", "Unknown command", "can't run this command"];
@@ -263,7 +265,8 @@ impl Call {
         Self { command: self.command.args(args), ..self }
     }
 
-    /// Declares that executing it twice has the effect of executing it once. It is then sent again after a lost reply.
+    /// Declares that executing it twice has the effect of executing it once. It is then sent again after a
+    /// lost reply.
     #[must_use]
     pub(crate) fn idempotent(mut self) -> Self {
         self.idempotent = true;
@@ -295,7 +298,8 @@ impl Call {
     pub(crate) async fn run_noting(&self, conn: &Conn, lost: &mut bool) -> Result<Reply, OpError> {
         let mut lost_now = false;
         let result = match self.send(conn, &self.command, &mut lost_now).await {
-            // Nothing was executed by this try, so the text may follow. From then on the server knows the script.
+            // Nothing was executed by this try, so the text may follow. From then on the server knows the
+            // script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
                 let text = self.script.text();
                 let conn = conn.for_long(text.len());

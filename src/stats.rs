@@ -1,4 +1,5 @@
 //! Counters and gauges of a client and of a queue: [`Client::stats`](crate::Client::stats),
-//! [`DelayedQueue::stats`](crate::DelayedQueue::stats), [`BlockingQueue::stats`](crate::BlockingQueue::stats).
+//! [`DelayedQueue::stats`](crate::DelayedQueue::stats),
+//! [`BlockingQueue::stats`](crate::BlockingQueue::stats).
 
 pub use crate::telemetry::{ClientStats, LastError, QueueStats, ReceivingStats};

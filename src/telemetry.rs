@@ -1,4 +1,5 @@
-//! What a client reports about itself: counters that callers read as stats, and events and spans for `tracing`.
+//! What a client reports about itself: counters that callers read as stats, and events and spans for
+//! `tracing`.
 
 mod counters;
 pub(crate) mod events;

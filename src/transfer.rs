@@ -1,9 +1,9 @@
 //! Transferring due entries to their targets: one task per client for all of its queues. It also hears the
 //! announcements for receivers, in a client that does not transfer, too.
 //!
-//! For each queue: subscribe, wait until the server confirms, and run the script (a sweep). From then on sleep until the
-//! head is due, as the last reply or an announcement said, whichever is earlier. The next sweep finds every entry whose
-//! event was lost: at once after a reconnection, otherwise about once a minute.
+//! For each queue: subscribe, wait until the server confirms, and run the script (a sweep). From then on
+//! sleep until the head is due, as the last reply or an announcement said, whichever is earlier. The next
+//! sweep finds every entry whose event was lost: at once after a reconnection, otherwise about once a minute.
 
 mod call;
 mod clock;
@@ -34,7 +34,8 @@ pub(crate) struct Settings {
     pub(crate) budget: Duration,
     /// How often a queue runs without an event.
     pub(crate) sweep_interval: Duration,
-    /// What receivers have left is released when none of them has given a sign of life for this long; `None`: never.
+    /// What receivers have left is released when none of them has given a sign of life for this long; `None`:
+    /// never.
     pub(crate) release_after: Option<Duration>,
 }
 
@@ -49,8 +50,8 @@ enum Request {
     Close(Keys, Option<oneshot::Sender<()>>),
     /// The schedules of a queue have changed.
     Scheduled(Keys),
-    FollowRetries(Bytes, Arc<AnnouncedRetry>),
-    UnfollowRetries(Bytes, Arc<AnnouncedRetry>),
+    Follow(Bytes, Arc<AnnouncedRetry>),
+    Unfollow(Bytes, Arc<AnnouncedRetry>),
 }
 
 /// Keeps a queue transferring for as long as it lives.
@@ -98,7 +99,7 @@ impl Transfer {
 
     /// Tells a receiver of the retries that are announced on a channel, until the guard is dropped.
     pub(crate) fn follow_retries(&self, channel: Bytes, receiver: &Arc<AnnouncedRetry>) -> RetryWatch {
-        let _ = self.0.send(Request::FollowRetries(channel.clone(), receiver.clone()));
+        let _ = self.0.send(Request::Follow(channel.clone(), receiver.clone()));
         RetryWatch { channel, receiver: receiver.clone(), requests: self.0.clone() }
     }
 }
@@ -113,7 +114,7 @@ pub(crate) struct RetryWatch {
 
 impl Drop for RetryWatch {
     fn drop(&mut self) {
-        let _ = self.requests.send(Request::UnfollowRetries(self.channel.clone(), self.receiver.clone()));
+        let _ = self.requests.send(Request::Unfollow(self.channel.clone(), self.receiver.clone()));
     }
 }
 

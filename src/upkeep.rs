@@ -1,5 +1,6 @@
-//! What a queue needs now and then, besides the transfer of its entries: messages that receivers have left go back, ids of jobs
-//! that are no longer pending are removed, and the runs of schedules are stored. A client that transfers a queue does it.
+//! What a queue needs now and then, besides the transfer of its entries: messages that receivers have left go
+//! back, ids of jobs that are no longer pending are removed, and the runs of schedules are stored. A client
+//! that transfers a queue does it.
 
 mod abandoned;
 mod recurring;
@@ -19,7 +20,8 @@ pub(crate) use recurring::OnHead;
 /// How often what is done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// What receivers have left is released when none of them has given a sign of life for this long; `None`: never.
+    /// What receivers have left is released when none of them has given a sign of life for this long; `None`:
+    /// never.
     pub(crate) release_after: Option<Duration>,
     /// How often stale ids and schedules are looked for.
     pub(crate) interval: Duration,

@@ -1,5 +1,5 @@
-//! The layout on the server, byte for byte that of Redisson: key names, packed entries, times. Pure: no I/O. Only the
-//! UUIDs v7, in the ids of new entries and in the names of redelay's keys, read the clock.
+//! The layout on the server, byte for byte that of Redisson: key names, packed entries, times. Pure: no I/O.
+//! Only the UUIDs v7, in the ids of new entries and in the names of redelay's keys, read the clock.
 
 pub(crate) mod entry;
 pub(crate) mod keys;

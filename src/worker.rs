@@ -37,13 +37,14 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Runs a handler for each message of one or more queues, a number of them at a time.
 ///
-/// A handler is an async function of the value, or of the value and a [`Context`]. What it returns decides what happens
-/// to the message: see [`Outcome`]. A panic, a [timeout](Self::timeout) and an `Err` are failures: the message is
-/// delivered again after the [backoff](Self::backoff), and becomes a dead letter after the last
-/// [attempt](Self::max_attempts).
+/// A handler is an async function of the value, or of the value and a [`Context`]. What it returns decides
+/// what happens to the message: see [`Outcome`]. A panic, a [timeout](Self::timeout) and an `Err` are
+/// failures: the message is delivered again after the [backoff](Self::backoff), and becomes a dead letter
+/// after the last [attempt](Self::max_attempts).
 ///
-/// Delivery is at least once: a process that dies loses nothing, but a message that was handled may be delivered again if its
-/// acknowledgement was lost. So a handler should be idempotent; [`Context::id`] is the same for all deliveries of a message.
+/// Delivery is at least once: a process that dies loses nothing, but a message that was handled may be
+/// delivered again if its acknowledgement was lost. So a handler should be idempotent; [`Context::id`] is the
+/// same for all deliveries of a message.
 ///
 /// | setting | default |
 /// |---|---|
@@ -107,8 +108,8 @@ type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
 pub struct Stopped {
     /// Messages that were acknowledged.
     pub done: u64,
-    /// Deliveries that failed or were rejected, whose payload did not decode, whose lease was lost while the handler ran, or
-    /// whose settlement failed. A message that fails twice counts twice.
+    /// Deliveries that failed or were rejected, whose payload did not decode, whose lease was lost while the
+    /// handler ran, or whose settlement failed. A message that fails twice counts twice.
     pub failed: u64,
     /// Messages that were snoozed.
     pub snoozed: u64,
@@ -140,7 +141,8 @@ impl<T: Send + 'static> Worker<T> {
         Self::of(vec![(queue.clone(), 1)], true)
     }
 
-    /// A worker for several queues. A message of a later queue is handled only while there is none in the queues before it.
+    /// A worker for several queues. A message of a later queue is handled only while there is none in the
+    /// queues before it.
     ///
     /// # Examples
     /// ```no_run
@@ -236,8 +238,8 @@ impl<T: Send + 'static> Worker<T> {
         self.with(move |receiver| receiver.lease(lease))
     }
 
-    /// How long a handler may take: 30 minutes by default. After that, its future is dropped, and the message has
-    /// failed.
+    /// How long a handler may take: 30 minutes by default. After that, its future is dropped, and the message
+    /// has failed.
     ///
     /// # Examples
     /// ```no_run
@@ -251,11 +253,13 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// How long handlers may continue after the signal to stop: 15 s by default. After that, they have a second to end.
+    /// How long handlers may continue after the signal to stop: 15 s by default. After that, they have a
+    /// second to end.
     ///
-    /// So by default the stop takes about 16 s if the server answers. If it does not, settling takes up to twice the
-    /// command timeout more (10 s), and so does the [`Client::shutdown`](crate::Client::shutdown) that follows: 36 s in
-    /// all. Kubernetes kills a process after 30 s, unless `terminationGracePeriodSeconds` says otherwise.
+    /// So by default the stop takes about 16 s if the server answers. If it does not, settling takes up to
+    /// twice the command timeout more (10 s), and so does the [`Client::shutdown`](crate::Client::shutdown)
+    /// that follows: 36 s in all. Kubernetes kills a process after 30 s, unless
+    /// `terminationGracePeriodSeconds` says otherwise.
     ///
     /// # Examples
     /// ```no_run
@@ -333,8 +337,8 @@ impl<T: Send + 'static> Worker<T> {
         self.with(move |receiver| receiver.dead_letters_to(&queue))
     }
 
-    /// Sets a callback for failed attempts: an error, a panic, a timeout, a lost lease, an undecodable payload. It should be
-    /// quick. [`Failure::is_dead`] says whether it was the last one.
+    /// Sets a callback for failed attempts: an error, a panic, a timeout, a lost lease, an undecodable
+    /// payload. It should be quick. [`Failure::is_dead`] says whether it was the last one.
     ///
     /// Errors of the server that concern no message are not reported here. They are in
     /// [`ClientStats::last_error`](crate::stats::ClientStats), and in the event `redelay.receives.failing`.
@@ -351,14 +355,15 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// Runs until the process gets Ctrl-C or SIGTERM. Then it stops receiving, lets handlers continue for the
-    /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the grace.
-    /// After [`Client::stop_taking`](crate::Client::stop_taking), it ends in the same way.
+    /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the
+    /// grace. After [`Client::stop_taking`](crate::Client::stop_taking), it ends in the same way.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a weight or a
-    /// concurrency of zero, [`max_attempts`](Self::max_attempts), [`max_losses`](Self::max_losses) or a [`lease`](Self::lease) out of
-    /// range, or a queue that would get its own dead letters. Errors of the server do not end it: the worker continues
-    /// when the server is back.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a
+    /// weight or a concurrency of zero, [`max_attempts`](Self::max_attempts),
+    /// [`max_losses`](Self::max_losses) or a [`lease`](Self::lease) out of range, or a queue that would get
+    /// its own dead letters. Errors of the server do not end it: the worker continues when the server is
+    /// back.
     ///
     /// # Cancel safety
     /// If the future is dropped, the handlers are dropped at once, and their messages are released.
@@ -380,7 +385,8 @@ impl<T: Send + 'static> Worker<T> {
         self.run_with_signals(signals(), handler).await
     }
 
-    /// As [`Worker::run`], until this future is ready: the receiving end of a channel, or the `cancelled` of a token.
+    /// As [`Worker::run`], until this future is ready: the receiving end of a channel, or the `cancelled` of
+    /// a token.
     ///
     /// # Errors
     /// As [`Worker::run`].
@@ -404,8 +410,8 @@ impl<T: Send + 'static> Worker<T> {
         self.run_with_signals(futures::stream::once(stop), handler).await
     }
 
-    /// As [`Worker::run`], with these signals. The first item of the stream starts the stop, the second one ends the
-    /// grace; the end of the stream is not a signal.
+    /// As [`Worker::run`], with these signals. The first item of the stream starts the stop, the second one
+    /// ends the grace; the end of the stream is not a signal.
     ///
     /// # Errors
     /// As [`Worker::run`].

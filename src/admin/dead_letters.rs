@@ -21,7 +21,8 @@ use crate::wire::time;
 /// The most letters that one call of a script reads, requeues or removes.
 const CALL: usize = 100;
 
-/// A message that failed too often, or was rejected. [`DeadLetters::read`] returns it, and reads on behind it.
+/// A message that failed too often, or was rejected. [`DeadLetters::read`] returns it, and reads on behind
+/// it.
 ///
 /// # Examples
 /// ```no_run
@@ -39,7 +40,8 @@ const CALL: usize = 100;
 pub struct DeadLetter {
     /// The id of the message.
     pub id: MessageId,
-    /// Why it is dead: `attempts` (it failed too often), `lost` (its lease ended too often), `rejected` or `undecodable`.
+    /// Why it is dead: `attempts` (it failed too often), `lost` (its lease ended too often), `rejected` or
+    /// `undecodable`.
     pub reason: String,
     /// The error of its last attempt, up to 1,000 bytes.
     pub error: String,
@@ -126,8 +128,8 @@ impl DeadLetters {
     /// The number of dead letters. O(1).
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of another type
-    /// or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of
+    /// another type or a missing permission.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -177,7 +179,8 @@ impl DeadLetters {
         foreign.and_then(|foreign| std::str::from_utf8(&foreign).ok()?.parse().ok()).unwrap_or_default()
     }
 
-    /// The number of letters. If a key of theirs was deleted by hand, what can still be read is listed again first.
+    /// The number of letters. If a key of theirs was deleted by hand, what can still be read is listed again
+    /// first.
     async fn agreed_count(&self, op: Op<'_>) -> Result<usize> {
         let count = self.count(op).await?;
         let contents = Command::new("HLEN").arg(self.keys.dead_messages.clone());
@@ -190,7 +193,8 @@ impl DeadLetters {
         self.count(op).await
     }
 
-    /// Reads up to `max` dead letters, the oldest first: from the first one on, or behind `after`, the last one that was read.
+    /// Reads up to `max` dead letters, the oldest first: from the first one on, or behind `after`, the last
+    /// one that was read.
     ///
     /// # Errors
     /// As [`DeadLetters::len`].
@@ -223,7 +227,8 @@ impl DeadLetters {
         Ok(letters)
     }
 
-    /// Reads as many letters as one call reads. Returns the last place that it has looked at, too, if there was one.
+    /// Reads as many letters as one call reads. Returns the last place that it has looked at, too, if there
+    /// was one.
     async fn read_once(
         &self,
         op: Op<'_>,
@@ -236,12 +241,12 @@ impl DeadLetters {
         read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))
     }
 
-    /// Requeues up to `max` dead letters, the oldest first; `usize::MAX` means all. They are delivered again at once,
-    /// keep their ids, and start with the first attempt. Returns how many.
+    /// Requeues up to `max` dead letters, the oldest first; `usize::MAX` means all. They are delivered again
+    /// at once, keep their ids, and start with the first attempt. Returns how many.
     ///
     /// # Errors
-    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were requeued before
-    /// the call failed, or if a reply was lost. A retry is harmless.
+    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were
+    /// requeued before the call failed, or if a reply was lost. A retry is harmless.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have been requeued.
@@ -331,8 +336,8 @@ impl DeadLetters {
     /// Deletes up to `max` dead letters, the oldest first; `usize::MAX` means all. Returns how many.
     ///
     /// # Errors
-    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were deleted before
-    /// the call failed, or if a reply was lost. A retry is harmless.
+    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were deleted
+    /// before the call failed, or if a reply was lost. A retry is harmless.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have been deleted.
@@ -394,7 +399,8 @@ impl DeadLetters {
         Ok(was_there)
     }
 
-    /// First from the set: content that nothing names is deleted with the next letter of this id, and never read.
+    /// First from the set: content that nothing names is deleted with the next letter of this id, and never
+    /// read.
     async fn remove_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<()> {
         let MessageKeys { dead, dead_messages, .. } = &self.keys;
         let call = scripts::REMOVE_DEAD.on(&[dead, dead_messages, self.queue.keys.scratch()]).args(ids);

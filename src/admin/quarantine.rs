@@ -15,7 +15,8 @@ use crate::queue::{Op, Queue};
 use crate::scripts;
 use crate::wire::time;
 
-/// So many entries of the same page are looked for, at most, and no more than so many bytes of them, if an entry has left.
+/// So many entries of the same page are looked for, at most, and no more than so many bytes of them, if an
+/// entry has left.
 const KNOWN: usize = 16;
 const KNOWN_BYTES: usize = 65_536;
 /// The most entries that one call reads.
@@ -40,10 +41,12 @@ const MOST: usize = 500;
 #[derive(Clone, Serialize)]
 #[non_exhaustive]
 pub struct Quarantined {
-    /// When the entry was due, by the server's clock. `None` if it had no due time, or one that is not a time.
+    /// When the entry was due, by the server's clock. `None` if it had no due time, or one that is not a
+    /// time.
     #[serde(serialize_with = "time::optional_in_epoch_ms")]
     pub due: Option<SystemTime>,
-    /// The bytes of the whole entry. A well-formed entry has one of the layouts of [`EntryFormat`](crate::delayed_queue::EntryFormat).
+    /// The bytes of the whole entry. A well-formed entry has one of the layouts of
+    /// [`EntryFormat`](crate::delayed_queue::EntryFormat).
     pub entry: Bytes,
     /// As the server wrote it; empty for an entry that was in the list only.
     #[serde(skip)]
@@ -85,8 +88,9 @@ impl Hash for Quarantined {
 }
 
 impl Quarantined {
-    /// The entries near which the reading goes on: itself, the one behind it, and some of those in front of it, the nearest one
-    /// first. For each, how many entries are in front of it at most, and whether the reading goes on behind it.
+    /// The entries near which the reading goes on: itself, the one behind it, and some of those in front of
+    /// it, the nearest one first. For each, how many entries are in front of it at most, and whether the
+    /// reading goes on behind it.
     fn cursor(&self) -> impl Iterator<Item = (usize, bool, &Pair)> {
         let Page { pairs, known } = &*self.page;
         let next = pairs.get(self.at + 1).map(|pair| (self.before + 1, false, pair));
@@ -143,8 +147,8 @@ impl<T: 'static> DelayedQueue<T> {
 /// The malformed entries of one delayed queue: those that neither this crate nor Redisson can read.
 /// [`DelayedQueue::quarantine`] returns this handle.
 ///
-/// Transfers and polls move malformed entries here, so that they do not stop the queue. The quarantine is a separate
-/// list on the server. Only the methods of this handle take entries from it;
+/// Transfers and polls move malformed entries here, so that they do not stop the queue. The quarantine is a
+/// separate list on the server. Only the methods of this handle take entries from it;
 /// [`DelayedQueue::clear`], `delete` and `expire` do not touch it.
 ///
 /// # Examples
@@ -169,8 +173,9 @@ impl Quarantine {
     /// The number of entries in the quarantine, from all clients. O(1).
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
-    /// timeout. [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the
+    /// command timeout. [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing
+    /// permission.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -217,8 +222,9 @@ impl Quarantine {
         Ok(self.count(self.queue.reading("quarantine().is_empty")).await? == 0)
     }
 
-    /// Reads up to `max` entries, the oldest first: from the first one on, or behind `after`, the last one that was read. If that
-    /// one has left, an entry beside it shows the place; [the module](crate::admin#reading-in-pages) says what that is worth.
+    /// Reads up to `max` entries, the oldest first: from the first one on, or behind `after`, the last one
+    /// that was read. If that one has left, an entry beside it shows the place; [the
+    /// module](crate::admin#reading-in-pages) says what that is worth.
     ///
     /// # Errors
     /// As [`Quarantine::len`], and [`Invalid`](crate::ErrorKind::Invalid) for an entry of another queue.
@@ -292,18 +298,18 @@ impl Quarantine {
         Ok(entries.collect())
     }
 
-    /// Returns an entry to the delayed queue, with its due time. Returns whether it was still in the quarantine. It
-    /// becomes the last in the ordered list. The call is atomic.
+    /// Returns an entry to the delayed queue, with its due time. Returns whether it was still in the
+    /// quarantine. It becomes the last in the ordered list. The call is atomic.
     ///
-    /// This is for entries that a client can read now, for example with a newer version of this crate. An entry that is
-    /// still malformed is quarantined again as soon as it is due. An entry whose bytes are already pending is not
-    /// stored twice.
+    /// This is for entries that a client can read now, for example with a newer version of this crate. An
+    /// entry that is still malformed is quarantined again as soon as it is due. An entry whose bytes are
+    /// already pending is not stored twice.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for an entry of another queue. [`Unavailable`](crate::ErrorKind::Unavailable)
-    /// or [`Refused`](crate::ErrorKind::Refused) (a key of another type, no memory): nothing was changed.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a retry is harmless, but may return
-    /// false.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for an entry of another queue.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a key of
+    /// another type, no memory): nothing was changed. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown)
+    /// when the reply was lost: a retry is harmless, but may return false.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the entry is in either of the two places.
@@ -326,8 +332,9 @@ impl Quarantine {
         self.requeue_pair(op, quarantined).await
     }
 
-    /// Returns up to `max` entries, the oldest first, to the delayed queue, as [`requeue`](Self::requeue) does for one;
-    /// `usize::MAX` means all. Returns how many. Those that are still malformed come to the quarantine again, behind all others.
+    /// Returns up to `max` entries, the oldest first, to the delayed queue, as [`requeue`](Self::requeue)
+    /// does for one; `usize::MAX` means all. Returns how many. Those that are still malformed come to the
+    /// quarantine again, behind all others.
     ///
     /// # Errors
     /// As [`Quarantine::requeue`]. If others were requeued before the error, or a reply was lost, it is
@@ -390,8 +397,8 @@ impl Quarantine {
     /// Deletes an entry from the quarantine. Returns whether it was still there.
     ///
     /// # Errors
-    /// As [`Quarantine::requeue`]. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry deletes an equal
-    /// entry, if there is another.
+    /// As [`Quarantine::requeue`]. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry
+    /// deletes an equal entry, if there is another.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the entry may or may not be deleted.

@@ -17,8 +17,8 @@ use crate::wire::time;
 /// The most claims that one call of the script reads.
 const READ: usize = 100;
 
-/// Payloads that one pop took from a queue and whose arrival no client has confirmed. [`UnconfirmedPops::read`] returns
-/// it, and reads on behind it.
+/// Payloads that one pop took from a queue and whose arrival no client has confirmed.
+/// [`UnconfirmedPops::read`] returns it, and reads on behind it.
 ///
 /// # Examples
 /// ```no_run
@@ -42,8 +42,8 @@ pub struct UnconfirmedPop {
     pub age: Duration,
     /// Where the payloads were.
     pub kind: PopKind,
-    /// The payloads as they were in the queue, in the order of the pop. For a poll of a delayed queue, these are
-    /// entries: see `docs/keys.md`.
+    /// The payloads as they were in the queue, in the order of the pop. For a poll of a delayed queue, these
+    /// are entries: see `docs/keys.md`.
     pub payloads: Vec<Bytes>,
 }
 
@@ -72,7 +72,8 @@ pub enum PopKind {
     Head,
     /// The tail of the ready list: a `take_last` or a `poll_last`. `RPOP` on the server.
     Tail,
-    /// The delayed queue: a [`DelayedQueue::poll`](crate::DelayedQueue::poll) or `poll_many`. `poll` on the server.
+    /// The delayed queue: a [`DelayedQueue::poll`](crate::DelayedQueue::poll) or `poll_many`. `poll` on the
+    /// server.
     Delayed,
 }
 
@@ -99,21 +100,22 @@ impl fmt::Debug for UnconfirmedPop {
     }
 }
 
-/// The pops of one queue, of at least an age, whose replies no client has confirmed. [`BlockingQueue::unconfirmed_pops`] returns
-/// this handle.
+/// The pops of one queue, of at least an age, whose replies no client has confirmed.
+/// [`BlockingQueue::unconfirmed_pops`] returns this handle.
 ///
-/// The server keeps a copy of what a pop took until the client has confirmed that the reply arrived, usually for 20 ms
-/// or less. A process that dies in between leaves the copy. No client can know whether it had started to work on these
-/// payloads, so they do not come back automatically: delivery is at-most-once. The copies stay until a call of this
-/// handle requeues or removes them, or until seven days after the queue's last pop that does not block, when the server
-/// deletes them. (A field of the hash that no pop has written is ignored.)
+/// The server keeps a copy of what a pop took until the client has confirmed that the reply arrived, usually
+/// for 20 ms or less. A process that dies in between leaves the copy. No client can know whether it had
+/// started to work on these payloads, so they do not come back automatically: delivery is at-most-once. The
+/// copies stay until a call of this handle requeues or removes them, or until seven days after the queue's
+/// last pop that does not block, when the server deletes them. (A field of the hash that no pop has written
+/// is ignored.)
 ///
-/// **The age** says which of them are meant. The server cannot tell a dead process from one that is alive: a pop younger than a few
-/// seconds may be in flight, and with an age of zero, a requeue also returns what processes that are alive have just popped. Choose an
-/// age that is longer than any handler runs.
+/// **The age** says which of them are meant. The server cannot tell a dead process from one that is alive: a
+/// pop younger than a few seconds may be in flight, and with an age of zero, a requeue also returns what
+/// processes that are alive have just popped. Choose an age that is longer than any handler runs.
 ///
-/// [`PopKind`] lists which pops leave a copy. A blocking pop leaves none. So the payload that ends the wait of a taker on
-/// an empty queue has no copy.
+/// [`PopKind`] lists which pops leave a copy. A blocking pop leaves none. So the payload that ends the wait
+/// of a taker on an empty queue has no copy.
 ///
 /// # Examples
 /// ```no_run
@@ -141,8 +143,8 @@ impl fmt::Debug for UnconfirmedPops {
 
 /// # Pops that were not confirmed
 impl<T: 'static> BlockingQueue<T> {
-    /// The pops of this queue, of at least this age by the server's clock, whose replies no client has confirmed: what a dead
-    /// process had popped. No command is sent.
+    /// The pops of this queue, of at least this age by the server's clock, whose replies no client has
+    /// confirmed: what a dead process had popped. No command is sent.
     ///
     /// # Examples
     /// ```no_run
@@ -163,11 +165,12 @@ impl<T: 'static> BlockingQueue<T> {
 
 impl UnconfirmedPops {
     /// The number of pops. All are looked at, a hundred at a time.
-    /// [`QueueStats::unconfirmed_pops`](crate::stats::QueueStats::unconfirmed_pops) is the number of pops of any age, in O(1).
+    /// [`QueueStats::unconfirmed_pops`](crate::stats::QueueStats::unconfirmed_pops) is the number of pops of
+    /// any age, in O(1).
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of another
-    /// type or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of
+    /// another type or a missing permission.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -218,7 +221,8 @@ impl UnconfirmedPops {
         Ok(count)
     }
 
-    /// Reads up to `max` pops, the oldest first: from the first one on, or behind `after`, the last one that was read.
+    /// Reads up to `max` pops, the oldest first: from the first one on, or behind `after`, the last one that
+    /// was read.
     ///
     /// # Errors
     /// As [`UnconfirmedPops::len`].
@@ -253,15 +257,16 @@ impl UnconfirmedPops {
         Ok(pops)
     }
 
-    /// Returns the payloads of a pop to where they were: to their end of the queue, or to the delayed queue with their due times.
-    /// Returns whether the server still had the copy. It does not if the process has confirmed the pop since, or if the
-    /// pop was requeued or removed.
+    /// Returns the payloads of a pop to where they were: to their end of the queue, or to the delayed queue
+    /// with their due times. Returns whether the server still had the copy. It does not if the process has
+    /// confirmed the pop since, or if the pop was requeued or removed.
     ///
     /// This can deliver a payload a second time: the process may have finished it before it died.
     ///
     /// # Errors
-    /// As [`UnconfirmedPops::len`]. After a lost reply, the client retries, which changes nothing more, but may return false.
-    /// If the retries get no reply either, the error is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
+    /// As [`UnconfirmedPops::len`]. After a lost reply, the client retries, which changes nothing more, but
+    /// may return false. If the retries get no reply either, the error is
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
     ///
     /// # Cancel safety
     /// Cancel safe: the pop is requeued as a whole or not at all.
@@ -290,13 +295,13 @@ impl UnconfirmedPops {
         self.requeue_claim(op, &Bytes::copy_from_slice(id.as_bytes())).await
     }
 
-    /// Does for up to `max` pops, the oldest first, what [`requeue`](Self::requeue) does for one; `usize::MAX` means all.
-    /// Returns how many; after a lost reply it may be less.
+    /// Does for up to `max` pops, the oldest first, what [`requeue`](Self::requeue) does for one;
+    /// `usize::MAX` means all. Returns how many; after a lost reply it may be less.
     ///
     /// # Errors
-    /// As [`UnconfirmedPops::len`]. Each pop is requeued as a whole or not at all. If others were requeued before the error,
-    /// or a reply was lost, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many: call it again for
-    /// the rest.
+    /// As [`UnconfirmedPops::len`]. Each pop is requeued as a whole or not at all. If others were requeued
+    /// before the error, or a reply was lost, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and
+    /// says how many: call it again for the rest.
     ///
     /// # Cancel safety
     /// Cancel safe: each pop is requeued as a whole or not at all.
@@ -409,7 +414,8 @@ impl UnconfirmedPops {
         op.len(op.call_idempotent(command).await?)
     }
 
-    /// Requeues one pop. Returns false if the claim is gone. A second try finds no claim, so it returns nothing twice.
+    /// Requeues one pop. Returns false if the claim is gone. A second try finds no claim, so it returns
+    /// nothing twice.
     async fn requeue_claim(&self, op: Op<'_>, id: &Bytes) -> Result<bool> {
         let keys = &self.queue.keys;
         let call = scripts::REQUEUE_CLAIM.on(&[
@@ -426,13 +432,15 @@ impl UnconfirmedPops {
         op.any(count)
     }
 
-    /// The ids of all pops, the oldest first: they are in the order of time. What is no text was not written by a pop.
+    /// The ids of all pops, the oldest first: they are in the order of time. What is no text was not written
+    /// by a pop.
     async fn ids(&self, op: Op<'_>) -> Result<Vec<Bytes>> {
         let ids = op.fields(self.queue.keys.claims()).await?.into_iter();
         Ok(ids.filter(|id| std::str::from_utf8(id).is_ok()).collect())
     }
 
-    /// Reads up to `most` of these claims, those of the age or their ids, and takes what it has looked at from `ids`.
+    /// Reads up to `most` of these claims, those of the age or their ids, and takes what it has looked at
+    /// from `ids`.
     async fn read_claims(
         &self,
         op: Op<'_>,

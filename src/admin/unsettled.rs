@@ -23,8 +23,8 @@ const CALL: usize = 100;
 /// The most leases that one call reads, without their messages.
 const LEASES: usize = 1000;
 
-/// A message that was received and is not settled. [`Unsettled::in_flight`] and [`Unsettled::waiting`] return it, and read on
-/// behind it.
+/// A message that was received and is not settled. [`Unsettled::in_flight`] and [`Unsettled::waiting`] return
+/// it, and read on behind it.
 ///
 /// # Examples
 /// ```no_run
@@ -47,8 +47,8 @@ pub struct UnsettledMessage {
     /// When it was received for the first time, by the server's clock.
     #[serde(serialize_with = "time::in_epoch_ms")]
     pub first_received: SystemTime,
-    /// The time until its lease ends, if it is in flight, or until its next delivery is due, if it waits for a retry.
-    /// Zero if that time is over.
+    /// The time until its lease ends, if it is in flight, or until its next delivery is due, if it waits for
+    /// a retry. Zero if that time is over.
     #[serde(rename = "remaining_ms", serialize_with = "time::in_ms")]
     pub remaining: Duration,
     /// The payload, as it was in the queue.
@@ -69,8 +69,8 @@ impl fmt::Debug for UnsettledMessage {
     }
 }
 
-/// The messages of one queue that receivers of any client have, or that wait for a retry. [`BlockingQueue::unsettled`] returns
-/// this handle.
+/// The messages of one queue that receivers of any client have, or that wait for a retry.
+/// [`BlockingQueue::unsettled`] returns this handle.
 ///
 /// # Examples
 /// ```no_run
@@ -113,21 +113,23 @@ impl<T: 'static> BlockingQueue<T> {
         Unsettled { keys: queue.keys.of_messages(), queue }
     }
 
-    /// Returns unsettled messages to the head of the list, so that `take` and Java can receive them: those that wait
-    /// for a retry, and those whose leases have ended. They lose their ids and counts. Messages in flight stay with
-    /// their receivers. Returns how many messages went back.
+    /// Returns unsettled messages to the head of the list, so that `take` and Java can receive them: those
+    /// that wait for a retry, and those whose leases have ended. They lose their ids and counts. Messages in
+    /// flight stay with their receivers. Returns how many messages went back.
     ///
-    /// This is for a queue that no longer has receivers. Without this call, a client that transfers for the queue does
-    /// it when no receiver has been active for an hour.
+    /// This is for a queue that no longer has receivers. Without this call, a client that transfers for the
+    /// queue does it when no receiver has been active for an hour.
     ///
-    /// If a receiver was active within the last 10 s, only messages that wait for a retry go back: living receivers
-    /// take back what the dead have left, and may still extend leases that ended during an outage. So call it 10 s
-    /// after the last receiver has ended, and when the leases have ended. If `redelay:control` was deleted by hand, the
-    /// first call counts as a sign of life: call it again 10 s later.
+    /// If a receiver was active within the last 10 s, only messages that wait for a retry go back: living
+    /// receivers take back what the dead have left, and may still extend leases that ended during an outage.
+    /// So call it 10 s after the last receiver has ended, and when the leases have ended. If
+    /// `redelay:control` was deleted by hand, the first call counts as a sign of life: call it again 10 s
+    /// later.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) (a retry is
-    /// harmless), or [`Refused`](crate::ErrorKind::Refused) for a key of another type or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown)
+    /// (a retry is harmless), or [`Refused`](crate::ErrorKind::Refused) for a key of another type or a
+    /// missing permission.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have gone back.
@@ -174,8 +176,8 @@ impl Unsettled {
     /// The number of messages, in flight or waiting. O(1).
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of another type
-    /// or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of
+    /// another type or a missing permission.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -219,11 +221,13 @@ impl Unsettled {
         op.len(op.query(Command::new(command).arg(key.clone())).await?)
     }
 
-    /// Reads up to `max` messages that receivers have now, in the order of their ids, so those that were received first for the
-    /// first time come first: from the first one on, or behind `after`, the last one that was read.
+    /// Reads up to `max` messages that receivers have now, in the order of their ids, so those that were
+    /// received first for the first time come first: from the first one on, or behind `after`, the last one
+    /// that was read.
     ///
-    /// Leases are extended all the time, so their ends are no order in which to read on. The ids have no order on the server: each
-    /// call of this method reads all leases, 1,000 at a time, without their messages.
+    /// Leases are extended all the time, so their ends are no order in which to read on. The ids have no
+    /// order on the server: each call of this method reads all leases, 1,000 at a time, without their
+    /// messages.
     ///
     /// # Errors
     /// As [`Unsettled::len`].
@@ -273,7 +277,8 @@ impl Unsettled {
         Ok(messages)
     }
 
-    /// The ids of all messages that have a lease. Those whose leases are extended meanwhile move behind the place that is read.
+    /// The ids of all messages that have a lease. Those whose leases are extended meanwhile move behind the
+    /// place that is read.
     async fn leased(&self, op: Op<'_>) -> Result<BTreeSet<MessageId>> {
         let (mut ids, mut cursor) = (BTreeSet::new(), Cursor::default());
         loop {
@@ -291,8 +296,8 @@ impl Unsettled {
         }
     }
 
-    /// Reads up to `max` messages that wait for their next delivery, in the order in which they are due: from the first one on,
-    /// or behind `after`, the last one that was read.
+    /// Reads up to `max` messages that wait for their next delivery, in the order in which they are due: from
+    /// the first one on, or behind `after`, the last one that was read.
     ///
     /// # Errors
     /// As [`Unsettled::len`].
@@ -350,8 +355,8 @@ impl Unsettled {
         op.failed(self.queue.conn.desynchronised())
     }
 
-    /// Makes a message deliverable again at once. If it is in flight, its delivery no longer holds: a handler may be
-    /// working on it, so it may be handled twice. Returns whether it was there.
+    /// Makes a message deliverable again at once. If it is in flight, its delivery no longer holds: a handler
+    /// may be working on it, so it may be handled twice. Returns whether it was there.
     ///
     /// # Errors
     /// As [`Unsettled::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the reply was lost.
@@ -374,13 +379,13 @@ impl Unsettled {
         Ok(self.change(op, "retry", "any", [id.bytes()]).await? > 0)
     }
 
-    /// Makes up to `max` messages that wait for their next delivery deliverable at once, those that are due next first;
-    /// `usize::MAX` means all. Messages in flight stay with their receivers. Returns how many; those that were due already
-    /// do not count.
+    /// Makes up to `max` messages that wait for their next delivery deliverable at once, those that are due
+    /// next first; `usize::MAX` means all. Messages in flight stay with their receivers. Returns how many;
+    /// those that were due already do not count.
     ///
     /// # Errors
-    /// As [`Unsettled::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were requeued before the call
-    /// failed, or if a reply was lost. A retry is harmless.
+    /// As [`Unsettled::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were requeued
+    /// before the call failed, or if a reply was lost. A retry is harmless.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have been requeued.
@@ -427,8 +432,8 @@ impl Unsettled {
         Ok(self.change(op, "remove", "any", [id.bytes()]).await? > 0)
     }
 
-    /// Deletes up to `max` messages that wait for their next delivery, those that are due next first; `usize::MAX` means all.
-    /// Messages in flight stay with their receivers. Returns how many.
+    /// Deletes up to `max` messages that wait for their next delivery, those that are due next first;
+    /// `usize::MAX` means all. Messages in flight stay with their receivers. Returns how many.
     ///
     /// # Errors
     /// As [`Unsettled::requeue_all`].
@@ -494,7 +499,8 @@ impl Unsettled {
     }
 }
 
-/// The messages of triples of member, score and record, each with its place. What another program wrote is no message.
+/// The messages of triples of member, score and record, each with its place. What another program wrote is no
+/// message.
 fn read_messages(clock: i64, reply: Vec<Reply>) -> Option<Vec<(Cursor, Option<UnsettledMessage>)>> {
     let mut reply = reply.into_iter();
     let mut messages = Vec::new();

@@ -151,9 +151,9 @@ impl<T: 'static> BlockingQueue<T> {
         self.element(self.queue.reading("peek_last"), -1).await
     }
 
-    /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the server now, and
-    /// what this client has done for the queue. The same as [`DelayedQueue::stats`](crate::DelayedQueue::stats).
-    /// O(log n) on the server.
+    /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the
+    /// server now, and what this client has done for the queue. The same as
+    /// [`DelayedQueue::stats`](crate::DelayedQueue::stats). O(log n) on the server.
     ///
     /// # Errors
     /// As [`DelayedQueue::stats`](crate::DelayedQueue::stats).
@@ -183,12 +183,12 @@ impl<T: 'static> BlockingQueue<T> {
     /// Returns whether a payload with the same bytes is ready. O(n): the server compares the whole list,
     /// which takes 40 ms for a million payloads of 100 bytes.
     ///
-    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
-    /// values: see `docs/codecs.md`.
+    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for
+    /// equal values: see `docs/codecs.md`.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit), and those
-    /// of [`BlockingQueue::len`].
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit),
+    /// and those of [`BlockingQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.

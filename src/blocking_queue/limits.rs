@@ -10,10 +10,11 @@ use crate::error::Result;
 use crate::queue::Op;
 use crate::wire::time;
 
-/// How many messages the receivers of all processes together may receive per time: at most `burst` at once, and after
-/// that evenly. [`BlockingQueue::set_rate_limit`] accepts it.
+/// How many messages the receivers of all processes together may receive per time: at most `burst` at once,
+/// and after that evenly. [`BlockingQueue::set_rate_limit`] accepts it.
 ///
-/// In a time `t` they receive no more than `burst + messages · t / per`. Redeliveries count. Takers are not limited.
+/// In a time `t` they receive no more than `burst + messages · t / per`. Redeliveries count. Takers are not
+/// limited.
 ///
 /// # Examples
 /// ```
@@ -35,8 +36,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// `messages` in each `per`, spread evenly, with a burst of 1. Up to a million messages a second. The time of one message is
-    /// rounded up to whole microseconds.
+    /// `messages` in each `per`, spread evenly, with a burst of 1. Up to a million messages a second. The
+    /// time of one message is rounded up to whole microseconds.
     ///
     /// # Examples
     /// ```
@@ -87,12 +88,13 @@ const MOST_INTERVAL: u128 = 86_400_000_000;
 /// # Pause and limits
 impl<T: 'static> BlockingQueue<T> {
     /// Stops all receivers and workers of the queue, in all processes: they receive nothing more until
-    /// [`resume`](Self::resume). Messages that the server had already handed out are still delivered. Received messages
-    /// are handled and settled as usual. Takers, transfers and Java continue. The pause outlives all processes.
+    /// [`resume`](Self::resume). Messages that the server had already handed out are still delivered.
+    /// Received messages are handled and settled as usual. Takers, transfers and Java continue. The pause
+    /// outlives all processes.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or
-    /// [`Refused`](crate::ErrorKind::Refused) for a key of another type or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown),
+    /// or [`Refused`](crate::ErrorKind::Refused) for a key of another type or a missing permission.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the queue may or may not be paused.
@@ -155,11 +157,11 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(op.optional_bytes(reply)?.is_some())
     }
 
-    /// Limits how many messages are in flight at a time, in all processes together. `None` removes the limit, which is
-    /// the default. The limit outlives all processes. Payloads that takers take do not count.
+    /// Limits how many messages are in flight at a time, in all processes together. `None` removes the limit,
+    /// which is the default. The limit outlives all processes. Payloads that takers take do not count.
     ///
-    /// Messages of a dead process count until their leases end, so a crash may stop the queue for the length of a
-    /// [lease](crate::Receiver::lease).
+    /// Messages of a dead process count until their leases end, so a crash may stop the queue for the length
+    /// of a [lease](crate::Receiver::lease).
     ///
     /// # Errors
     /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for zero.
@@ -208,12 +210,12 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(most.and_then(|digits| std::str::from_utf8(&digits).ok()?.parse().ok()))
     }
 
-    /// Limits how many messages are received per time, in all processes together. `None` removes the limit, which is
-    /// the default. The limit outlives all processes.
+    /// Limits how many messages are received per time, in all processes together. `None` removes the limit,
+    /// which is the default. The limit outlives all processes.
     ///
     /// # Errors
-    /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for a burst of zero, and for a rate of zero, of
-    /// more than a million messages a second, or of less than one a day.
+    /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for a burst of zero, and for a
+    /// rate of zero, of more than a million messages a second, or of less than one a day.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the limit may or may not be set.

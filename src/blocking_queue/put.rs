@@ -12,11 +12,11 @@ impl<T: 'static> BlockingQueue<T> {
     /// Appends a payload, which is ready at once.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit) before
-    /// anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a
-    /// key of another type, a missing permission, no memory): the payload was not appended.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: the payload may have been
-    /// appended, and a retry may append it again.
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
+    /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
+    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type, a missing permission, no memory): the
+    /// payload was not appended. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was
+    /// lost: the payload may have been appended, and a retry may append it again.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be appended.
@@ -64,12 +64,12 @@ impl<T: 'static> BlockingQueue<T> {
         self.push(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
-    /// Appends several payloads, up to 500,000, with one command. They are next to each other in the list. Redisson's
-    /// `addAll`.
+    /// Appends several payloads, up to 500,000, with one command. They are next to each other in the list.
+    /// Redisson's `addAll`.
     ///
     /// # Errors
-    /// As [`BlockingQueue::put`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. All payloads are
-    /// encoded and counted before anything is sent.
+    /// As [`BlockingQueue::put`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. All
+    /// payloads are encoded and counted before anything is sent.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, either all are appended or none.

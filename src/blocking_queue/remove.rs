@@ -18,15 +18,15 @@ impl<T: 'static> BlockingQueue<T> {
     /// Removes the first payload with the same bytes. Returns whether there was one. O(n): the server
     /// compares the payloads up to this one, which takes 40 ms for a million of 100 bytes.
     ///
-    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
-    /// values: see `docs/codecs.md`.
+    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for
+    /// equal values: see `docs/codecs.md`.
     ///
     /// # Errors
     /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
     /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
     /// [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was removed.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a payload may have been removed,
-    /// and a retry may remove a second one.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a payload may have been
+    /// removed, and a retry may remove a second one.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be removed.
@@ -50,9 +50,9 @@ impl<T: 'static> BlockingQueue<T> {
         op.any(op.call(Command::new("LREM").arg(self.target()).number(1).arg(payload)).await?)
     }
 
-    /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was removed.
-    /// (Redisson returns true only if a value was in the list exactly once.) Bytes are compared as in
-    /// [`BlockingQueue::remove`].
+    /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was
+    /// removed. (Redisson returns true only if a value was in the list exactly once.) Bytes are compared as
+    /// in [`BlockingQueue::remove`].
     ///
     /// Up to 10,000 payloads of 4 MB in sum are searched at one instant. A longer list is searched in parts,
     /// and so is any for more than 1,000 values, or 1 MB of them: then it is read, because they would have to
@@ -136,12 +136,13 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(op.remove_in_pages(keys.target(), |payload| Some(payload.clone()), goes, call).await? > 0)
     }
 
-    /// Deletes all ready payloads, irrevocably. Returns whether there were any. Pending payloads are not affected.
+    /// Deletes all ready payloads, irrevocably. Returns whether there were any. Pending payloads are not
+    /// affected.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
-    /// nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a retry may
-    /// return false, and also deletes what was put or became ready in the meantime.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing
+    /// permission): nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply
+    /// was lost: a retry may return false, and also deletes what was put or became ready in the meantime.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payloads may or may not be deleted.
@@ -161,7 +162,8 @@ impl<T: 'static> BlockingQueue<T> {
         self.remove_key(self.queue.op("clear")).await
     }
 
-    /// Deletes all ready payloads, irrevocably: the same as [`BlockingQueue::clear`], since an empty list has no key.
+    /// Deletes all ready payloads, irrevocably: the same as [`BlockingQueue::clear`], since an empty list has
+    /// no key.
     ///
     /// # Errors
     /// As [`BlockingQueue::clear`].
@@ -189,15 +191,15 @@ impl<T: 'static> BlockingQueue<T> {
         op.delete([self.target()]).await
     }
 
-    /// Sets the time after which everything that is ready is deleted, exact to the millisecond. Returns whether
-    /// anything was ready. Payloads that are put or become ready in the meantime are deleted, too, unless the list has
-    /// been empty in between.
+    /// Sets the time after which everything that is ready is deleted, exact to the millisecond. Returns
+    /// whether anything was ready. Payloads that are put or become ready in the meantime are deleted, too,
+    /// unless the list has been empty in between.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
-    /// the time is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply came: a retry is
-    /// harmless, and the time counts from the retry.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing
+    /// permission): the time is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply
+    /// came: a retry is harmless, and the time counts from the retry.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the time may or may not be set.

@@ -13,9 +13,9 @@ use crate::pops::{End, PendingTake, Wanted};
 
 /// The payloads of a queue as they become ready. Made by [`BlockingQueue::into_stream`].
 ///
-/// An error does not end the stream: a payload that does not decode is followed by the next one. When the server
-/// refuses (a key of another type, a missing permission), the stream continues after a pause: 10 ms, doubled with each
-/// refusal up to a second. The stream ends when [`BlockingQueue::take`] would fail with
+/// An error does not end the stream: a payload that does not decode is followed by the next one. When the
+/// server refuses (a key of another type, a missing permission), the stream continues after a pause: 10 ms,
+/// doubled with each refusal up to a second. The stream ends when [`BlockingQueue::take`] would fail with
 /// [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
 /// [`Client::shutdown`](crate::Client::shutdown).
 ///

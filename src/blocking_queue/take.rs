@@ -9,27 +9,27 @@ use crate::pops::{End, Lists, Popped, Wanted};
 
 /// # Take
 impl<T: 'static> BlockingQueue<T> {
-    /// Waits for the next payload, without a limit, through reconnections and server restarts: Redisson's `take`.
-    /// The takers of one client are served in the order in which they began.
+    /// Waits for the next payload, without a limit, through reconnections and server restarts: Redisson's
+    /// `take`. The takers of one client are served in the order in which they began.
     ///
-    /// Delivery is at most once: a payload that was taken is no longer in the list, and a lost connection can cost
-    /// [one payload](BlockingQueue#what-a-lost-connection-can-cost).
+    /// Delivery is at most once: a payload that was taken is no longer in the list, and a lost connection can
+    /// cost [one payload](BlockingQueue#what-a-lost-connection-can-cost).
     ///
     /// # Errors
     /// * [`Decode`](crate::ErrorKind::Decode): the payload is no longer in the list; its bytes are in
     ///   [`Error::payload`](crate::Error::payload).
-    /// * [`Refused`](crate::ErrorKind::Refused): the key is not a list, or a permission is missing. After such an
-    ///   error, the next `take` first pauses, so that a loop does not flood the server: 10 ms, doubled with each
-    ///   refusal up to a second.
+    /// * [`Refused`](crate::ErrorKind::Refused): the key is not a list, or a permission is missing. After
+    ///   such an error, the next `take` first pauses, so that a loop does not flood the server: 10 ms,
+    ///   doubled with each refusal up to a second.
     /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
     ///   [`Client::shutdown`](crate::Client::shutdown).
     ///
-    /// A lost connection is not an error: `take` waits for the next connection, even while the server rejects the
-    /// user. The feature `tracing` logs this.
+    /// A lost connection is not an error: `take` waits for the next connection, even while the server rejects
+    /// the user. The feature `tracing` logs this.
     ///
     /// # Cancel safety
-    /// Cancel safe: a payload on its way to a dropped future goes to the next taker, or back to the head of the
-    /// list. The order holds among the takers of this client, not across processes.
+    /// Cancel safe: a payload on its way to a dropped future goes to the next taker, or back to the head of
+    /// the list. The order holds among the takers of this client, not across processes.
     ///
     /// # Examples
     /// ```no_run
@@ -50,8 +50,8 @@ impl<T: 'static> BlockingQueue<T> {
         self.take_from("take", End::Head).await
     }
 
-    /// As [`BlockingQueue::take`], from the tail of the list: Redisson's `RBlockingDeque.takeLast`. At most once,
-    /// as `take`.
+    /// As [`BlockingQueue::take`], from the tail of the list: Redisson's `RBlockingDeque.takeLast`. At most
+    /// once, as `take`.
     ///
     /// # Errors
     /// As [`BlockingQueue::take`].
@@ -83,13 +83,14 @@ impl<T: 'static> BlockingQueue<T> {
         }
     }
 
-    /// Takes the first payload, or returns `None` when nothing is ready. It does not wait: Redisson's `poll()`,
-    /// `pollFirst()` and `remove()` without its exception. At most once, as [`BlockingQueue::take`].
+    /// Takes the first payload, or returns `None` when nothing is ready. It does not wait: Redisson's
+    /// `poll()`, `pollFirst()` and `remove()` without its exception. At most once, as
+    /// [`BlockingQueue::take`].
     ///
     /// # Errors
     /// As [`BlockingQueue::take`], but without the pause after a refusal; and
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) when there is no connection or the server does not answer.
-    /// A payload that the server may have popped then goes back to the list.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) when there is no connection or the server does not
+    /// answer. A payload that the server may have popped then goes back to the list.
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::take`].
@@ -114,8 +115,8 @@ impl<T: 'static> BlockingQueue<T> {
         self.poll_end("poll", End::Head).await
     }
 
-    /// As [`BlockingQueue::poll`], from the tail of the list: Redisson's `RBlockingDeque.pollLast()`. At most once,
-    /// as `poll`.
+    /// As [`BlockingQueue::poll`], from the tail of the list: Redisson's `RBlockingDeque.pollLast()`. At most
+    /// once, as `poll`.
     ///
     /// # Errors
     /// As [`BlockingQueue::poll`].
@@ -148,14 +149,15 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(verb, answer)
     }
 
-    /// Waits up to this time for the next payload; `None` when there was none. The time is exact to the millisecond.
-    /// (Redisson's `poll(timeout, unit)` truncates it to whole seconds, and waits indefinitely on zero.) The server looks
-    /// at the list at least once, even when the time is zero. At most once, as [`BlockingQueue::take`].
+    /// Waits up to this time for the next payload; `None` when there was none. The time is exact to the
+    /// millisecond. (Redisson's `poll(timeout, unit)` truncates it to whole seconds, and waits indefinitely
+    /// on zero.) The server looks at the list at least once, even when the time is zero. At most once, as
+    /// [`BlockingQueue::take`].
     ///
     /// # Errors
     /// As [`BlockingQueue::take`], and when the time is over:
-    /// * [`Unavailable`](crate::ErrorKind::Unavailable): there has been no connection for a second or more, or the
-    ///   server does not answer.
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable): there has been no connection for a second or more,
+    ///   or the server does not answer.
     /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the connection was lost at that moment.
     ///
     /// Either may have cost [one payload](BlockingQueue#what-a-lost-connection-can-cost). Take again.
@@ -214,10 +216,11 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(verb, answer)
     }
 
-    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `poll(int)`, `pollFirst(int)`
-    /// and `drainTo`. `usize::MAX` takes all of them, or as many as arrive within the command timeout. The server pops
-    /// at most 1,000 at a time, so other clients can take in between. Each payload is decoded separately: one that does
-    /// not decode does not affect the others. At most once, as [`BlockingQueue::take`].
+    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `poll(int)`,
+    /// `pollFirst(int)` and `drainTo`. `usize::MAX` takes all of them, or as many as arrive within the
+    /// command timeout. The server pops at most 1,000 at a time, so other clients can take in between. Each
+    /// payload is decoded separately: one that does not decode does not affect the others. At most once, as
+    /// [`BlockingQueue::take`].
     ///
     /// # Errors
     /// As [`BlockingQueue::poll`].
@@ -269,8 +272,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// [`Closed`](crate::ErrorKind::Closed), which is its end.
     ///
     /// # Cancel safety
-    /// Cancel safe: a `next()` may be dropped at any time, and a payload on its way stays in the stream. Dropping
-    /// the stream returns that payload, as [`BlockingQueue::take`] does.
+    /// Cancel safe: a `next()` may be dropped at any time, and a payload on its way stays in the stream.
+    /// Dropping the stream returns that payload, as [`BlockingQueue::take`] does.
     ///
     /// # Examples
     /// ```no_run

@@ -20,8 +20,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
     ///   [`Client::shutdown`](crate::Client::shutdown).
     /// * [`Unavailable`](crate::ErrorKind::Unavailable): there is no connection.
-    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost, or the server does not answer.
-    ///   One payload may have been moved, and a retry may move another one.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost, or the server does not
+    ///   answer. One payload may have been moved, and a retry may move another one.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
@@ -46,14 +46,14 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(VERB, answer)
     }
 
-    /// As [`BlockingQueue::poll_last_and_offer_first_to`], but waits for a payload for this time, which is exact to
-    /// the millisecond: Redisson's `pollLastAndOfferFirstTo` with a timeout. The return value is delivered at most
-    /// once.
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`], but waits for a payload for this time, which is
+    /// exact to the millisecond: Redisson's `pollLastAndOfferFirstTo` with a timeout. The return value is
+    /// delivered at most once.
     ///
     /// # Errors
     /// As [`BlockingQueue::poll_last_and_offer_first_to`], except for lost connections:
-    /// * A connection that is lost before the time is over is not an error. The server may have moved a payload
-    ///   that no caller gets; the call waits for the next one.
+    /// * A connection that is lost before the time is over is not an error. The server may have moved a
+    ///   payload that no caller gets; the call waits for the next one.
     /// * When the time is over, [`Unavailable`](crate::ErrorKind::Unavailable) and
     ///   [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) as in [`BlockingQueue::poll_timeout`]. It is
     ///   `OutcomeUnknown`, too, when a connection was lost and none was back before the end of the time.
@@ -89,14 +89,14 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(VERB, answer)
     }
 
-    /// As [`BlockingQueue::poll_last_and_offer_first_to`], but waits for a payload without a limit: Redisson's
-    /// `takeLastAndOfferFirstTo`. The return value is delivered at most once.
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`], but waits for a payload without a limit:
+    /// Redisson's `takeLastAndOfferFirstTo`. The return value is delivered at most once.
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode), [`Refused`](crate::ErrorKind::Refused) and
-    /// [`Closed`](crate::ErrorKind::Closed), as [`BlockingQueue::poll_last_and_offer_first_to`]. After a refusal
-    /// the next call pauses, as [`BlockingQueue::take`] does. A lost connection is not an error: the server may have
-    /// moved a payload that no caller gets, and the call waits for the next one.
+    /// [`Closed`](crate::ErrorKind::Closed), as [`BlockingQueue::poll_last_and_offer_first_to`]. After a
+    /// refusal the next call pauses, as [`BlockingQueue::take`] does. A lost connection is not an error: the
+    /// server may have moved a payload that no caller gets, and the call waits for the next one.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be moved.

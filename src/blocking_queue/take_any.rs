@@ -9,13 +9,14 @@ use crate::wire::keys::Keys;
 
 /// # Take from any of several queues
 impl<T: 'static> BlockingQueue<T> {
-    /// Waits for the next payload of this queue or of one of the others, and returns it with the name of its queue:
-    /// Redisson's `pollFromAny` and `pollFromAnyWithName`. When several queues have payloads, this queue comes
-    /// first, then the others in the order of `others`. `None` when there was no payload within the time, which is
-    /// exact to the millisecond. At most once, as [`BlockingQueue::take`].
+    /// Waits for the next payload of this queue or of one of the others, and returns it with the name of its
+    /// queue: Redisson's `pollFromAny` and `pollFromAnyWithName`. When several queues have payloads, this
+    /// queue comes first, then the others in the order of `others`. `None` when there was no payload within
+    /// the time, which is exact to the millisecond. At most once, as [`BlockingQueue::take`].
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_timeout`]; [`Refused`](crate::ErrorKind::Refused) when one of the keys is refused.
+    /// As [`BlockingQueue::poll_timeout`]; [`Refused`](crate::ErrorKind::Refused) when one of the keys is
+    /// refused.
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::take`].
@@ -83,15 +84,15 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(self.payload(verb, Ok(Some(popped)))?.map(|value| (name, value)))
     }
 
-    /// Takes up to `count` payloads from the first of these queues that has any, and returns them with the name of
-    /// that queue: Redisson's `pollFirstFromAny` with a count. It waits for the first payload only; the others are
-    /// those that are ready in the same queue at that moment. `None` when there was no payload within the time,
-    /// which is exact to the millisecond. Works on servers before Redis 7, too. At most once, as
-    /// [`BlockingQueue::take`].
+    /// Takes up to `count` payloads from the first of these queues that has any, and returns them with the
+    /// name of that queue: Redisson's `pollFirstFromAny` with a count. It waits for the first payload only;
+    /// the others are those that are ready in the same queue at that moment. `None` when there was no payload
+    /// within the time, which is exact to the millisecond. Works on servers before Redis 7, too. At most
+    /// once, as [`BlockingQueue::take`].
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_from_any`], and [`Invalid`](crate::ErrorKind::Invalid) for a count of 0. A failure
-    /// to get more payloads after the first one is not an error.
+    /// As [`BlockingQueue::poll_from_any`], and [`Invalid`](crate::ErrorKind::Invalid) for a count of 0. A
+    /// failure to get more payloads after the first one is not an error.
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::poll_many`].
@@ -120,8 +121,8 @@ impl<T: 'static> BlockingQueue<T> {
         self.poll_many_of_any("poll_many_from_any", End::Head, timeout, count, others).await
     }
 
-    /// As [`BlockingQueue::poll_many_from_any`], from the tails of the lists: Redisson's `pollLastFromAny` with a
-    /// count. At most once, as `poll_many_from_any`.
+    /// As [`BlockingQueue::poll_many_from_any`], from the tails of the lists: Redisson's `pollLastFromAny`
+    /// with a count. At most once, as `poll_many_from_any`.
     ///
     /// # Errors
     /// As [`BlockingQueue::poll_many_from_any`].
@@ -193,8 +194,8 @@ impl<T: 'static> BlockingQueue<T> {
         self.pop_from(verb, end, timeout, lists).await
     }
 
-    /// Takes from whichever of these lists has a payload first, for a partitioned queue: they are different ones, and those of one
-    /// server are searched in this order.
+    /// Takes from whichever of these lists has a payload first, for a partitioned queue: they are different
+    /// ones, and those of one server are searched in this order.
     pub(crate) async fn poll_lists(
         &self,
         verb: &'static str,

@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::transfer;
 use crate::wire::entry;
 
-/// A transfer call reads and finds all entries of a batch before it moves the first, and holds them in memory.
+/// A transfer call reads and finds all entries of a batch before it moves the first, and holds them in
+/// memory.
 const LARGEST_BATCH: u32 = 100_000;
 /// The server runs nothing else during a call.
 const LONGEST_BUDGET: Duration = Duration::from_secs(1);
@@ -109,8 +110,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the user and the password, as they are: without percent-encoding. They replace those of the URL. An empty
-    /// user is the server's default user. Default: those of the URL, or none.
+    /// Sets the user and the password, as they are: without percent-encoding. They replace those of the URL.
+    /// An empty user is the server's default user. Default: those of the URL, or none.
     ///
     /// # Examples
     /// ```no_run
@@ -126,8 +127,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the user and the password for the sentinels of a `redis-sentinel://` URL, as they are. The credentials of the URL
-    /// are those of the servers. An empty user is the sentinel's default user. Default: none.
+    /// Sets the user and the password for the sentinels of a `redis-sentinel://` URL, as they are. The
+    /// credentials of the URL are those of the servers. An empty user is the sentinel's default user.
+    /// Default: none.
     ///
     /// # Examples
     /// ```no_run
@@ -147,8 +149,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the password of the URL's user, or of the server's default user if the URL has none. It is used as it is:
-    /// without percent-encoding. Default: the password of the URL, or none.
+    /// Sets the password of the URL's user, or of the server's default user if the URL has none. It is used
+    /// as it is: without percent-encoding. Default: the password of the URL, or none.
     ///
     /// # Examples
     /// ```no_run
@@ -164,19 +166,20 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets an async function that returns the user and the password: for tokens that expire and passwords that rotate.
-    /// It replaces the credentials of the URL. An empty user is the server's default user. Default: none.
+    /// Sets an async function that returns the user and the password: for tokens that expire and passwords
+    /// that rotate. It replaces the credentials of the URL. An empty user is the server's default user.
+    /// Default: none.
     ///
-    /// The function is called whenever a connection is opened, reconnections of each kind of connection included. Calls
-    /// may run at the same time, so cache a token that is expensive to get. An open connection stays open when
-    /// the password changes.
+    /// The function is called whenever a connection is opened, reconnections of each kind of connection
+    /// included. Calls may run at the same time, so cache a token that is expensive to get. An open
+    /// connection stays open when the password changes.
     ///
-    /// A call that returns an error, or takes longer than [`connect_timeout`](Self::connect_timeout) (30 s at most), is
-    /// a failed attempt. While the client connects, it repeats failed attempts within the connect timeout, also after
-    /// the server refused the credentials. The last one ends [`connect`](Self::connect) with
-    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) and the function's error as its source, or with
-    /// [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). Later, it repeats failed attempts without limit, with
-    /// pauses of up to 5 s.
+    /// A call that returns an error, or takes longer than [`connect_timeout`](Self::connect_timeout) (30 s at
+    /// most), is a failed attempt. While the client connects, it repeats failed attempts within the connect
+    /// timeout, also after the server refused the credentials. The last one ends [`connect`](Self::connect)
+    /// with [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) and the function's error as its source,
+    /// or with [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). Later, it repeats failed attempts
+    /// without limit, with pauses of up to 5 s.
     ///
     /// # Examples
     /// ```no_run
@@ -203,13 +206,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the TLS options of a URL that begins with `rediss`: a private authority, a
-    /// client certificate, another server name. Requires the feature `tls`. Default: no options, which suits a server
-    /// whose certificate is signed by one of the system's authorities.
+    /// Sets the TLS options of a URL that begins with `rediss`: a private authority, a client certificate,
+    /// another server name. Requires the feature `tls`. Default: no options, which suits a server whose
+    /// certificate is signed by one of the system's authorities.
     ///
-    /// The system's root certificates are those of the operating system. The environment variables `SSL_CERT_FILE` (a
-    /// PEM file) and `SSL_CERT_DIR` (a directory of PEM files) replace them, so a private authority can also be trusted
-    /// without changing the program.
+    /// The system's root certificates are those of the operating system. The environment variables
+    /// `SSL_CERT_FILE` (a PEM file) and `SSL_CERT_DIR` (a directory of PEM files) replace them, so a private
+    /// authority can also be trusted without changing the program.
     ///
     /// # Examples
     /// ```no_run
@@ -227,14 +230,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the name of the connections on the server (`CLIENT LIST`). Visible ASCII characters only. Default:
-    /// `redelay`.
+    /// Sets the name of the connections on the server (`CLIENT LIST`). Visible ASCII characters only.
+    /// Default: `redelay`.
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = name.into();
         self
     }
 
-    /// Sets a prefix for every queue name: the usual case of Redisson's `NameMapper`. Default: none, as in Redisson.
+    /// Sets a prefix for every queue name: the usual case of Redisson's `NameMapper`. Default: none, as in
+    /// Redisson.
     ///
     /// # Examples
     /// ```no_run
@@ -251,9 +255,9 @@ impl ClientBuilder {
         self.name_mapper(move |name| format!("{prefix}{name}"))
     }
 
-    /// Sets a function that maps each queue name to its name on the server: Redisson's `NameMapper`, which must be the
-    /// same in all services. As in Redisson, the mapped name decides whether the other keys get braces. Default: no
-    /// change, as in Redisson.
+    /// Sets a function that maps each queue name to its name on the server: Redisson's `NameMapper`, which
+    /// must be the same in all services. As in Redisson, the mapped name decides whether the other keys get
+    /// braces. Default: no change, as in Redisson.
     ///
     /// # Examples
     /// ```no_run
@@ -269,8 +273,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how long [`connect`](Self::connect) retries while no server answers (default 10 s, above zero). Services and
-    /// their server often start together.
+    /// Sets how long [`connect`](Self::connect) retries while no server answers (default 10 s, above zero).
+    /// Services and their server often start together.
     ///
     /// # Examples
     /// ```no_run
@@ -287,9 +291,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how long a command may take, including the wait for a connection and any retries (default 5 s, above
-    /// zero). It does not limit calls that wait for a payload. A connection on which the server is silent for this long
-    /// is replaced; for 8 s more while the text of a script is on its way.
+    /// Sets how long a command may take, including the wait for a connection and any retries (default 5 s,
+    /// above zero). It does not limit calls that wait for a payload. A connection on which the server is
+    /// silent for this long is replaced; for 8 s more while the text of a script is on its way.
     ///
     /// # Examples
     /// ```no_run
@@ -308,8 +312,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets whether this client transfers due entries (default true). Each queue needs at least one client that does,
-    /// or a Redisson; several do not interfere with each other.
+    /// Sets whether this client transfers due entries (default true). Each queue needs at least one client
+    /// that does, or a Redisson; several do not interfere with each other.
     ///
     /// # Examples
     /// ```no_run
@@ -328,12 +332,12 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum number of due entries that one script call transfers (default 5,000, from 1 to 100,000). Lower it
-    /// only together with [`transfer_budget`](Self::transfer_budget), to shorten the time for which Redis is blocked;
-    /// throughput drops.
+    /// Sets the maximum number of due entries that one script call transfers (default 5,000, from 1 to
+    /// 100,000). Lower it only together with [`transfer_budget`](Self::transfer_budget), to shorten the time
+    /// for which Redis is blocked; throughput drops.
     ///
-    /// One call searches the ordered list for this many entries at once. In a list that is over 50 times longer it
-    /// searches for up to four times as many, but for no more than about 2.5 MB of them.
+    /// One call searches the ordered list for this many entries at once. In a list that is over 50 times
+    /// longer it searches for up to four times as many, but for no more than about 2.5 MB of them.
     ///
     /// # Examples
     /// ```no_run
@@ -349,11 +353,12 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the time after which a transfer call ends, so that Redis serves other clients (default 40 ms, above zero, at
-    /// most 1 s). If more entries are due, the next call follows at once and continues there.
+    /// Sets the time after which a transfer call ends, so that Redis serves other clients (default 40 ms,
+    /// above zero, at most 1 s). If more entries are due, the next call follows at once and continues there.
     ///
-    /// A call ends soon after this time. With more than 250,000 pending entries it may take three times as long, because
-    /// there is more to read for each due entry. `docs/scaling.md` has the longest calls that were measured.
+    /// A call ends soon after this time. With more than 250,000 pending entries it may take three times as
+    /// long, because there is more to read for each due entry. `docs/scaling.md` has the longest calls that
+    /// were measured.
     ///
     /// # Examples
     /// ```no_run
@@ -379,12 +384,12 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how long a queue may have no live [`Receiver`](crate::Receiver) before its unsettled messages return to the list,
-    /// where every taker finds them, Java's too (default an hour, at least 30 s).
-    /// `None` means never. A client that transfers for the queue notices this during its regular check of the queue.
+    /// Sets how long a queue may have no live [`Receiver`](crate::Receiver) before its unsettled messages
+    /// return to the list, where every taker finds them, Java's too (default an hour, at least 30 s). `None`
+    /// means never. A client that transfers for the queue notices this during its regular check of the queue.
     ///
-    /// What goes back loses its id and its counts. So this should be longer than any deployment or outage takes: a
-    /// payload that kills its process would start again with the first attempt.
+    /// What goes back loses its id and its counts. So this should be longer than any deployment or outage
+    /// takes: a payload that kills its process would start again with the first attempt.
     ///
     /// # Examples
     /// ```no_run
@@ -420,24 +425,26 @@ impl ClientBuilder {
         self
     }
 
-    /// Makes offers, puts and settlements wait until this number of replicas has them (default: they do not wait).
+    /// Makes offers, puts and settlements wait until this number of replicas has them (default: they do not
+    /// wait).
     ///
-    /// Redis copies writes to its replicas after it has answered. So writes that were acknowledged just before a
-    /// failover may be lost. With this option, a call returns `Ok` when the master and `count` replicas have its
-    /// effect, by `WAIT`. If too few replicas confirm it within `timeout`, an offer is tried again until the command
-    /// timeout is over. Then the error is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many have
-    /// confirmed it: the write is on the master, and may survive.
+    /// Redis copies writes to its replicas after it has answered. So writes that were acknowledged just
+    /// before a failover may be lost. With this option, a call returns `Ok` when the master and `count`
+    /// replicas have its effect, by `WAIT`. If too few replicas confirm it within `timeout`, an offer is
+    /// tried again until the command timeout is over. Then the error is
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many have confirmed it: the write is
+    /// on the master, and may survive.
     ///
     /// The promoted server must have as many replicas, too. Until it does, calls end with
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown). So `replicas(1, …)` survives a failover without such
-    /// errors if each master has two replicas.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown). So `replicas(1, …)` survives a failover without
+    /// such errors if each master has two replicas.
     ///
-    /// Use the number of replicas that may be promoted: with Sentinel, all of them. `timeout` is above zero, and not
-    /// longer than the [command timeout](Self::command_timeout). Each client has one more connection to each master for
-    /// this. A call takes about one more round trip, and concurrent calls share a `WAIT`.
+    /// Use the number of replicas that may be promoted: with Sentinel, all of them. `timeout` is above zero,
+    /// and not longer than the [command timeout](Self::command_timeout). Each client has one more connection
+    /// to each master for this. A call takes about one more round trip, and concurrent calls share a `WAIT`.
     ///
-    /// Receives and takes do not wait. After a failover, a message may be delivered again although it was settled, if the
-    /// settlement returned an error.
+    /// Receives and takes do not wait. After a failover, a message may be delivered again although it was
+    /// settled, if the settlement returned an error.
     ///
     /// # Examples
     /// ```no_run
@@ -463,12 +470,16 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// * [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the URL or an option is not valid.
-    /// * [`ErrorKind::Credentials`](crate::ErrorKind::Credentials): the server requires another user or password.
+    /// * [`ErrorKind::Credentials`](crate::ErrorKind::Credentials): the server requires another user or
+    ///   password.
     /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused): the server lacks a command without which there is
     ///   no connection, or the user may not run it.
-    /// * [`ErrorKind::Tls`](crate::ErrorKind::Tls): the TLS handshake failed, because of a certificate for example.
-    /// * [`ErrorKind::UnsupportedServer`](crate::ErrorKind::UnsupportedServer): the server is older than Redis 6.2.
-    /// * [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): no server answered within the connect timeout.
+    /// * [`ErrorKind::Tls`](crate::ErrorKind::Tls): the TLS handshake failed, because of a certificate for
+    ///   example.
+    /// * [`ErrorKind::UnsupportedServer`](crate::ErrorKind::UnsupportedServer): the server is older than
+    ///   Redis 6.2.
+    /// * [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): no server answered within the connect
+    ///   timeout.
     ///
     /// Only errors that may resolve on their own are retried within the connect timeout: `Unavailable`, and
     /// `Credentials` if there is a [credentials provider](Self::credentials_provider).

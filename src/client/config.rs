@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer};
 use super::{Client, ClientBuilder};
 use crate::error::{Error, Result};
 
-/// The options of a client that operators set, as data. Any format of serde reads it, and [`from_env`](Self::from_env)
-/// reads the environment. What is left out has the default of [`ClientBuilder`], and what only code can set, such as a
-/// credentials provider, is set on the builder.
+/// The options of a client that operators set, as data. Any format of serde reads it, and
+/// [`from_env`](Self::from_env) reads the environment. What is left out has the default of [`ClientBuilder`],
+/// and what only code can set, such as a credentials provider, is set on the builder.
 ///
 /// # Examples
 /// ```
@@ -94,17 +94,17 @@ pub struct TlsConfig {
 }
 
 impl ClientConfig {
-    /// Reads the variables whose names are this prefix, `_`, and a field in capitals: with `REDELAY`, these are
-    /// `REDELAY_URL`, `REDELAY_USER`, `REDELAY_PASSWORD`, `REDELAY_SENTINEL_USER`, `REDELAY_SENTINEL_PASSWORD`,
-    /// `REDELAY_CLIENT_NAME`, `REDELAY_NAME_PREFIX`, `REDELAY_CONNECT_TIMEOUT_MS`, `REDELAY_COMMAND_TIMEOUT_MS`,
-    /// `REDELAY_TRANSFER` (`true` or `false`), `REDELAY_REPLICAS_COUNT`, `REDELAY_REPLICAS_TIMEOUT_MS`,
-    /// `REDELAY_TLS_ROOT_CERTIFICATES` (separated as in `PATH`), `REDELAY_TLS_ONLY_THESE_ROOTS`,
-    /// `REDELAY_TLS_CLIENT_CERTIFICATE`, `REDELAY_TLS_CLIENT_KEY` and `REDELAY_TLS_SERVER_NAME`. A variable that is
-    /// empty counts as not set.
+    /// Reads the variables whose names are this prefix, `_`, and a field in capitals: with `REDELAY`, these
+    /// are `REDELAY_URL`, `REDELAY_USER`, `REDELAY_PASSWORD`, `REDELAY_SENTINEL_USER`,
+    /// `REDELAY_SENTINEL_PASSWORD`, `REDELAY_CLIENT_NAME`, `REDELAY_NAME_PREFIX`,
+    /// `REDELAY_CONNECT_TIMEOUT_MS`, `REDELAY_COMMAND_TIMEOUT_MS`, `REDELAY_TRANSFER` (`true` or `false`),
+    /// `REDELAY_REPLICAS_COUNT`, `REDELAY_REPLICAS_TIMEOUT_MS`, `REDELAY_TLS_ROOT_CERTIFICATES` (separated as
+    /// in `PATH`), `REDELAY_TLS_ONLY_THESE_ROOTS`, `REDELAY_TLS_CLIENT_CERTIFICATE`, `REDELAY_TLS_CLIENT_KEY`
+    /// and `REDELAY_TLS_SERVER_NAME`. A variable that is empty counts as not set.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a value that is no number, no `true` or `false`, or no UTF-8; the
-    /// error names the variable, and not its value.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a value that is no number, no `true` or `false`, or no
+    /// UTF-8; the error names the variable, and not its value.
     ///
     /// # Examples
     /// ```no_run
@@ -165,11 +165,13 @@ impl ClientConfig {
         })
     }
 
-    /// A builder with these options, to which others can be added. It reads the files that the TLS options name.
+    /// A builder with these options, to which others can be added. It reads the files that the TLS options
+    /// name.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a user without a password, a certificate without a key, a file that
-    /// cannot be read, or TLS options without the feature `tls`. [`connect`](ClientBuilder::connect) checks the rest.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a user without a password, a certificate without a key, a
+    /// file that cannot be read, or TLS options without the feature `tls`.
+    /// [`connect`](ClientBuilder::connect) checks the rest.
     ///
     /// # Examples
     /// ```no_run

@@ -4,13 +4,14 @@ use std::fmt;
 
 use crate::conn::TlsOptions;
 
-/// TLS options for [`ClientBuilder::tls`](crate::client::ClientBuilder::tls), for a server whose URL begins with `rediss://`. Requires the
-/// feature `tls`.
+/// TLS options for [`ClientBuilder::tls`](crate::client::ClientBuilder::tls), for a server whose URL begins
+/// with `rediss://`. Requires the feature `tls`.
 ///
-/// Without options, a client trusts the system's root certificates, presents no client certificate, and requires a
-/// server certificate with the host name of the URL.
+/// Without options, a client trusts the system's root certificates, presents no client certificate, and
+/// requires a server certificate with the host name of the URL.
 ///
-/// A PEM text that cannot be used is reported by [`ClientBuilder::connect`](crate::client::ClientBuilder::connect), with
+/// A PEM text that cannot be used is reported by
+/// [`ClientBuilder::connect`](crate::client::ClientBuilder::connect), with
 /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid). `Debug` does not print certificates and keys.
 ///
 /// # Examples
@@ -36,8 +37,9 @@ impl Tls {
         Self::default()
     }
 
-    /// Trusts the certificates of this PEM text, in addition to the system's root certificates and to those of earlier
-    /// calls: usually the certificate of a private authority (CA). The text may contain several certificates.
+    /// Trusts the certificates of this PEM text, in addition to the system's root certificates and to those
+    /// of earlier calls: usually the certificate of a private authority (CA). The text may contain several
+    /// certificates.
     ///
     /// # Examples
     /// ```
@@ -51,7 +53,8 @@ impl Tls {
         self
     }
 
-    /// Trusts only the certificates of [`root_certificate_pem`](Self::root_certificate_pem), and none of the system's.
+    /// Trusts only the certificates of [`root_certificate_pem`](Self::root_certificate_pem), and none of the
+    /// system's.
     ///
     /// # Examples
     /// ```
@@ -66,10 +69,11 @@ impl Tls {
         self
     }
 
-    /// Presents this certificate to a server that requires one (`tls-auth-clients yes`, the default of Redis).
+    /// Presents this certificate to a server that requires one (`tls-auth-clients yes`, the default of
+    /// Redis).
     ///
-    /// `chain` is a PEM text with the client's certificate first, followed by any intermediate certificates. `key` is
-    /// the private key of the first one, as PKCS#8, PKCS#1 or SEC1 in PEM, not encrypted.
+    /// `chain` is a PEM text with the client's certificate first, followed by any intermediate certificates.
+    /// `key` is the private key of the first one, as PKCS#8, PKCS#1 or SEC1 in PEM, not encrypted.
     ///
     /// # Examples
     /// ```
@@ -84,8 +88,8 @@ impl Tls {
         self
     }
 
-    /// Requires a server certificate for this name instead of the URL's host, and sends it as SNI: for a server that
-    /// is reached by its address or through a tunnel. A DNS name or an IP address.
+    /// Requires a server certificate for this name instead of the URL's host, and sends it as SNI: for a
+    /// server that is reached by its address or through a tunnel. A DNS name or an IP address.
     ///
     /// # Examples
     /// ```no_run

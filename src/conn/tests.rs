@@ -517,7 +517,8 @@ mod desynchronised {
         assert_eq!(soon(conn.call(&push("a"))).await.unwrap(), Reply::Int(51));
     }
 
-    /// The library survives a thousand levels. Deeper ones never come to this module: see docs/design/connections.md.
+    /// The library survives a thousand levels. Deeper ones never come to this module: see
+    /// docs/design/connections.md.
     #[tokio::test]
     async fn nested_replies_are_refused() {
         let server = Server::start();

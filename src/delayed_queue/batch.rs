@@ -17,7 +17,8 @@ use tokio::time::timeout;
 
 use crate::conn::OpError;
 
-/// The number of command timeouts that a call with all its retries may take. It ends before, if the client's runtime runs.
+/// The number of command timeouts that a call with all its retries may take. It ends before, if the client's
+/// runtime runs.
 const PATIENCE: u32 = 4;
 
 /// The batch that the next request joins.

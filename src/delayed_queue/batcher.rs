@@ -1,8 +1,9 @@
 //! Concurrent offers share one call.
 //!
-//! A call costs client and server several times what one more entry in it costs. So the first offer spawns a task that
-//! yields once and takes along every offer made in the meantime. It waits neither for a reply nor for time to pass: a
-//! lone offer is sent immediately, whatever the round-trip time, and the size of a batch follows from the load.
+//! A call costs client and server several times what one more entry in it costs. So the first offer spawns a
+//! task that yields once and takes along every offer made in the meantime. It waits neither for a reply nor
+//! for time to pass: a lone offer is sent immediately, whatever the round-trip time, and the size of a batch
+//! follows from the load.
 //!
 //! | event | consequence |
 //! |---|---|
@@ -40,7 +41,8 @@ type Request = batch::Request<(u64, Bytes), Stored>;
 #[derive(Clone, Debug)]
 pub(super) struct Batcher {
     store: Store,
-    /// To start the transfer of what is due at once, or was not announced. `None`: this client does not transfer.
+    /// To start the transfer of what is due at once, or was not announced. `None`: this client does not
+    /// transfer.
     transfer: Option<Transfer>,
     after: Arc<Offers>,
     at: Arc<Offers>,

@@ -66,8 +66,8 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(self.len().await? == 0)
     }
 
-    /// Returns all pending payloads in the order in which they were offered, as in Redisson. Malformed entries are left
-    /// out. Nothing changes.
+    /// Returns all pending payloads in the order in which they were offered, as in Redisson. Malformed
+    /// entries are left out. Nothing changes.
     ///
     /// Up to 1,000 entries of 1 MB in sum are read at one instant. A longer list is read in pages, so that no
     /// call holds up the server. What stays pending throughout is returned once. What is offered, removed or
@@ -117,8 +117,8 @@ impl<T: 'static> DelayedQueue<T> {
         entries.iter().filter_map(entry::payload_in).map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
-    /// Returns the pending payload that was offered first, which may not be the one that is due first. It stays in the
-    /// queue.
+    /// Returns the pending payload that was offered first, which may not be the one that is due first. It
+    /// stays in the queue.
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode), and those of [`DelayedQueue::len`].
@@ -155,8 +155,8 @@ impl<T: 'static> DelayedQueue<T> {
         first.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
-    /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the server now, and
-    /// what this client has done for the queue. O(log n) on the server.
+    /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the
+    /// server now, and what this client has done for the queue. O(log n) on the server.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the
@@ -187,12 +187,12 @@ impl<T: 'static> DelayedQueue<T> {
     /// Returns whether a payload with the same bytes is pending. O(n): if it is not among the last 10,000
     /// entries of a longer queue, the client reads the queue as [`DelayedQueue::read_all`] does.
     ///
-    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
-    /// values: see `docs/codecs.md`.
+    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for
+    /// equal values: see `docs/codecs.md`.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit), and those
-    /// of [`DelayedQueue::len`].
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit),
+    /// and those of [`DelayedQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.

@@ -94,12 +94,13 @@ impl<T: 'static> DelayedQueue<T> {
 
     /// Removes the jobs of these ids. Returns how many were still pending.
     ///
-    /// Up to 32 are found one by one, as in [`Job::cancel`]. More of them share one pass through the ordered list, in
-    /// calls of about 10 ms (30 ms among a million), so that the server serves others in between.
+    /// Up to 32 are found one by one, as in [`Job::cancel`]. More of them share one pass through the ordered
+    /// list, in calls of about 10 ms (30 ms among a million), so that the server serves others in between.
     ///
     /// # Errors
     /// As [`Job::cancel`]. If a call fails after others have removed jobs, it is
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many were cancelled: call it again for the rest.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many were cancelled: call it again
+    /// for the rest.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, some of the jobs may be cancelled.
@@ -128,8 +129,8 @@ impl<T: 'static> Job<T> {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for an id without bytes or with more than 255 of them.
-    /// [`Decode`](crate::ErrorKind::Decode); the job stays. [`Unavailable`](crate::ErrorKind::Unavailable), or
-    /// [`Refused`](crate::ErrorKind::Refused) for a key of another type or a missing permission.
+    /// [`Decode`](crate::ErrorKind::Decode); the job stays. [`Unavailable`](crate::ErrorKind::Unavailable),
+    /// or [`Refused`](crate::ErrorKind::Refused) for a key of another type or a missing permission.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -184,12 +185,13 @@ impl<T: 'static> Job<T> {
 
     /// Removes the job. Returns whether it was still pending.
     ///
-    /// O(log n), and one scan of the ordered list by the server, from the newest entry on. While it runs, further cancels of
-    /// this queue handle and its clones wait, and then share their scans as in [`DelayedQueue::cancel_all`].
+    /// O(log n), and one scan of the ordered list by the server, from the newest entry on. While it runs,
+    /// further cancels of this queue handle and its clones wait, and then share their scans as in
+    /// [`DelayedQueue::cancel_all`].
     ///
     /// # Errors
-    /// As [`Job::get`], without `Decode`; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the reply was lost: a
-    /// retry does no harm, but may return false.
+    /// As [`Job::get`], without `Decode`; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the
+    /// reply was lost: a retry does no harm, but may return false.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the job may or may not be cancelled.
@@ -253,8 +255,8 @@ impl<T: 'static> Job<T> {
         self.set_due(op, When::At, at).await
     }
 
-    /// Offers this payload with the id of the job: it replaces a pending job, and is stored otherwise. The same as
-    /// [`Offer::id`](crate::delayed_queue::Offer::id) with [`JobOffer::replace`].
+    /// Offers this payload with the id of the job: it replaces a pending job, and is stored otherwise. The
+    /// same as [`Offer::id`](crate::delayed_queue::Offer::id) with [`JobOffer::replace`].
     ///
     /// # Errors
     /// Those of [`JobOffer`].

@@ -19,26 +19,30 @@ use crate::telemetry::events::Span;
 use crate::wire::entry::{self, EntryFormat};
 use crate::wire::time;
 
-/// One payload on its way into a delayed queue. [`DelayedQueue::offer`] and [`DelayedQueue::offer_at`] return it.
+/// One payload on its way into a delayed queue. [`DelayedQueue::offer`] and [`DelayedQueue::offer_at`] return
+/// it.
 ///
-/// It is a future: awaiting it stores the payload and returns its [`Ticket`]. Options are set before that. The value is
-/// already encoded, so an `Offer` borrows nothing and can be spawned.
+/// It is a future: awaiting it stores the payload and returns its [`Ticket`]. Options are set before that.
+/// The value is already encoded, so an `Offer` borrows nothing and can be spawned.
 ///
 /// # Errors
-/// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or more, a payload
-///   over the limit): nothing was sent.
-/// * [`Refused`](crate::ErrorKind::Refused): one of the delayed queue's own keys has another type, the user lacks a
-///   permission, or the server is out of memory. The payload is not stored. (The target is checked only when the payload
-///   is due.)
-/// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout. The payload is not stored.
-/// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no try was answered in time, so the payload is stored once
-///   or not at all. A lost reply alone is no error: the offer is sent again, for about another command timeout. The
-///   server recognizes a second try by a key that the first one left, even if the payload was delivered or removed in the meantime: `Ok`
-///   means that it was stored once. `docs/guarantees.md` has the details.
+/// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or
+///   more, a payload over the limit): nothing was sent.
+/// * [`Refused`](crate::ErrorKind::Refused): one of the delayed queue's own keys has another type, the user
+///   lacks a permission, or the server is out of memory. The payload is not stored. (The target is checked
+///   only when the payload is due.)
+/// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout. The payload is
+///   not stored.
+/// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no try was answered in time, so the payload is
+///   stored once or not at all. A lost reply alone is no error: the offer is sent again, for about another
+///   command timeout. The server recognizes a second try by a key that the first one left, even if the
+///   payload was delivered or removed in the meantime: `Ok` means that it was stored once.
+///   `docs/guarantees.md` has the details.
 ///
 /// # Cancel safety
-/// Not cancel safe: if the future is dropped, the payload may or may not be stored. It is never stored in part and never
-/// stored twice. An `Offer` that was never polled, or that was dropped before its call was sent, stores nothing.
+/// Not cancel safe: if the future is dropped, the payload may or may not be stored. It is never stored in
+/// part and never stored twice. An `Offer` that was never polled, or that was dropped before its call was
+/// sent, stores nothing.
 ///
 /// # Examples
 /// ```no_run
@@ -92,18 +96,18 @@ pub(super) struct Prepared {
 impl<T: 'static> DelayedQueue<T> {
     /// Offers a payload that becomes ready after `delay`. Awaiting the [`Offer`] stores it.
     ///
-    /// The delay is rounded up to whole milliseconds, so that nothing is ready early. Zero means now. (Redisson refuses
-    /// negative delays; a [`Duration`] has none.)
+    /// The delay is rounded up to whole milliseconds, so that nothing is ready early. Zero means now.
+    /// (Redisson refuses negative delays; a [`Duration`] has none.)
     ///
-    /// Concurrent offers from many tasks, through clones of one handle, share a call: up to 256 offers and 256 KB. Two
-    /// offers keep their order only if the first was awaited before the second was made.
+    /// Concurrent offers from many tasks, through clones of one handle, share a call: up to 256 offers and
+    /// 256 KB. Two offers keep their order only if the first was awaited before the second was made.
     ///
     /// # Errors
     /// [`Offer`] lists them. An error of the codec is returned when the offer is awaited.
     ///
     /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, the payload may or may not be stored. It is never stored in part and
-    /// never stored twice.
+    /// Not cancel safe: if the future is dropped, the payload may or may not be stored. It is never stored in
+    /// part and never stored twice.
     ///
     /// # Examples
     /// ```no_run
@@ -121,9 +125,9 @@ impl<T: 'static> DelayedQueue<T> {
         self.prepare(self.queue.op("offer"), value, When::After, time::millis(delay))
     }
 
-    /// Offers a payload that becomes ready at this time, by the server's clock. A time in the past means now. Awaiting
-    /// the [`Offer`] stores it. A `DateTime` of chrono converts by itself; for a
-    /// `Timestamp` of jiff 1, write `SystemTime::try_from(timestamp)?`.
+    /// Offers a payload that becomes ready at this time, by the server's clock. A time in the past means now.
+    /// Awaiting the [`Offer`] stores it. A `DateTime` of chrono converts by itself; for a `Timestamp` of jiff
+    /// 1, write `SystemTime::try_from(timestamp)?`.
     ///
     /// # Errors
     /// As [`DelayedQueue::offer`].
@@ -146,12 +150,12 @@ impl<T: 'static> DelayedQueue<T> {
         self.prepare(self.queue.op("offer_at"), value, When::At, time::epoch_millis(at.into()))
     }
 
-    /// Offers many payloads, up to 500,000, each with its own delay, in one call: all are stored or none. The tickets
-    /// are in the same order.
+    /// Offers many payloads, up to 500,000, each with its own delay, in one call: all are stored or none. The
+    /// tickets are in the same order.
     ///
     /// # Errors
-    /// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000 payloads. Everything is
-    /// encoded and checked before anything is sent.
+    /// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000 payloads.
+    /// Everything is encoded and checked before anything is sent.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, either all payloads are stored or none, and none twice.
@@ -223,8 +227,8 @@ impl<T: 'static> DelayedQueue<T> {
 }
 
 impl Offer {
-    /// Uses this timeout for the offer instead of the client's command timeout. A timeout below 1 ms counts as 1 ms.
-    /// Such an offer is sent at once, in a separate call.
+    /// Uses this timeout for the offer instead of the client's command timeout. A timeout below 1 ms counts
+    /// as 1 ms. Such an offer is sent at once, in a separate call.
     ///
     /// # Examples
     /// ```no_run

@@ -18,22 +18,23 @@ use crate::wire::{entry, time};
 impl<T: 'static> DelayedQueue<T> {
     /// Takes the payload that was offered first, although it is not due yet. `None` if nothing is pending.
     ///
-    /// This is Redisson's `poll()`. An entry that is due but not transferred yet can be taken, too. To take what is
-    /// ready, use [`BlockingQueue::poll`](crate::BlockingQueue::poll) or
+    /// This is Redisson's `poll()`. An entry that is due but not transferred yet can be taken, too. To take
+    /// what is ready, use [`BlockingQueue::poll`](crate::BlockingQueue::poll) or
     /// [`BlockingQueue::take`](crate::BlockingQueue::take).
     ///
     /// # Errors
     /// * [`Decode`](crate::ErrorKind::Decode): the payload is no longer in the queue. Its bytes are in
     ///   [`Error::payload`](crate::Error::payload).
     /// * [`Refused`](crate::ErrorKind::Refused): a key of another type, or a missing permission.
-    /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection, or the server does not reply. If it polled a
-    ///   payload anyway, the payload returns to the queue.
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection, or the server does not reply. If it
+    ///   polled a payload anyway, the payload returns to the queue.
     /// * [`Closed`](crate::ErrorKind::Closed): the client was shut down.
     ///
     /// A lost reply is no error and loses nothing: the client asks for it again.
     ///
     /// # Cancel safety
-    /// Cancel safe: if the future is dropped, a payload that it had polled returns to its place, with its due time.
+    /// Cancel safe: if the future is dropped, a payload that it had polled returns to its place, with its due
+    /// time.
     ///
     /// # Examples
     /// ```no_run
@@ -53,12 +54,12 @@ impl<T: 'static> DelayedQueue<T> {
         polled.pop().transpose()
     }
 
-    /// Takes up to `n` payloads, although they are not due yet, in the order in which they were offered. This is
-    /// Redisson's `poll(int)`.
+    /// Takes up to `n` payloads, although they are not due yet, in the order in which they were offered. This
+    /// is Redisson's `poll(int)`.
     ///
-    /// Each payload has its own result, so one that does not decode does not affect the others. The client polls in
-    /// parts of 1,000. It returns fewer than `n` payloads if fewer are pending, or if not all parts came within the
-    /// command timeout.
+    /// Each payload has its own result, so one that does not decode does not affect the others. The client
+    /// polls in parts of 1,000. It returns fewer than `n` payloads if fewer are pending, or if not all parts
+    /// came within the command timeout.
     ///
     /// # Errors
     /// As [`DelayedQueue::poll`].
@@ -98,17 +99,18 @@ impl<T: 'static> DelayedQueue<T> {
 
     /// Removes the payload that was offered first among those with the same bytes. Returns whether there was
     /// one. O(n): of more than 10,000 entries, the client reads the queue as [`DelayedQueue::read_all`] does,
-    /// up to the payload. [`DelayedQueue::cancel`] with a [`Ticket`](crate::delayed_queue::Ticket) is cheaper.
+    /// up to the payload. [`DelayedQueue::cancel`] with a [`Ticket`](crate::delayed_queue::Ticket) is
+    /// cheaper.
     ///
-    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
-    /// values: see `docs/codecs.md`.
+    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for
+    /// equal values: see `docs/codecs.md`.
     ///
     /// # Errors
     /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
     /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
     /// [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was removed.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a payload may have been removed,
-    /// and a retry may remove a second one.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a payload may have been
+    /// removed, and a retry may remove a second one.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be removed.
@@ -158,8 +160,8 @@ impl<T: 'static> DelayedQueue<T> {
         }
     }
 
-    /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was removed.
-    /// Bytes are compared as in [`DelayedQueue::remove`].
+    /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was
+    /// removed. Bytes are compared as in [`DelayedQueue::remove`].
     ///
     /// Up to 10,000 entries of 4 MB in sum are searched at one instant. A longer queue is searched in parts,
     /// and so is any for more than 1,000 values, or 1 MB of them: then it is read, because they would have to
@@ -247,16 +249,16 @@ impl<T: 'static> DelayedQueue<T> {
         call.arg(which).number(from).arg(new_id()).args(payloads.iter().cloned())
     }
 
-    /// Moves the payload that was offered last, although it is not due yet, to the front of another list, and returns
-    /// it. `None` if nothing is pending. At any time the payload is in exactly one of the two.
+    /// Moves the payload that was offered last, although it is not due yet, to the front of another list, and
+    /// returns it. `None` if nothing is pending. At any time the payload is in exactly one of the two.
     ///
     /// # Errors
     /// * [`Decode`](crate::ErrorKind::Decode): the payload was moved. Its bytes are in
     ///   [`Error::payload`](crate::Error::payload).
-    /// * [`Unavailable`](crate::ErrorKind::Unavailable), [`Refused`](crate::ErrorKind::Refused) (a key of another
-    ///   type): nothing was moved.
-    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost. One payload may have been moved, and
-    ///   a retry may move another.
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable), [`Refused`](crate::ErrorKind::Refused) (a key of
+    ///   another type): nothing was moved.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost. One payload may have been
+    ///   moved, and a retry may move another.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be moved.
@@ -297,13 +299,13 @@ impl<T: 'static> DelayedQueue<T> {
         }
     }
 
-    /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the quarantine are
-    /// not affected. A schedule loses its pending run, and continues with the run after it.
+    /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the
+    /// quarantine are not affected. A schedule loses its pending run, and continues with the run after it.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
-    /// nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a retry may
-    /// return false, and also deletes what was offered in the meantime.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing
+    /// permission): nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply
+    /// was lost: a retry may return false, and also deletes what was offered in the meantime.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payloads may or may not be deleted.
@@ -323,8 +325,8 @@ impl<T: 'static> DelayedQueue<T> {
         self.remove_keys(self.queue.op("clear")).await
     }
 
-    /// Deletes all pending payloads, irrevocably: the same as [`DelayedQueue::clear`], since an empty queue has no
-    /// keys.
+    /// Deletes all pending payloads, irrevocably: the same as [`DelayedQueue::clear`], since an empty queue
+    /// has no keys.
     ///
     /// # Errors
     /// As [`DelayedQueue::clear`].
@@ -352,15 +354,15 @@ impl<T: 'static> DelayedQueue<T> {
         op.delete([keys.ordered_list().clone(), keys.timeout_set().clone()]).await
     }
 
-    /// Sets the time after which everything that is pending is deleted, exact to the millisecond, including what is
-    /// offered in the meantime. Returns whether anything was pending. Ready payloads and the quarantine are not
-    /// affected.
+    /// Sets the time after which everything that is pending is deleted, exact to the millisecond, including
+    /// what is offered in the meantime. Returns whether anything was pending. Ready payloads and the
+    /// quarantine are not affected.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
-    /// the time is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply came: a retry is
-    /// harmless, and the time counts from the retry.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing
+    /// permission): the time is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply
+    /// came: a retry is harmless, and the time counts from the retry.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the time may or may not be set.

@@ -22,21 +22,22 @@ pub use stored::{Schedules, StoredSchedule};
 /// How many runs a call computes at most.
 const MOST_RUNS: usize = 10_000;
 
-/// A schedule of a delayed queue: it offers a payload repeatedly. [`DelayedQueue::schedule`] returns this handle,
-/// whether or not such a schedule exists. [`upsert`](Self::upsert) stores it.
+/// A schedule of a delayed queue: it offers a payload repeatedly. [`DelayedQueue::schedule`] returns this
+/// handle, whether or not such a schedule exists. [`upsert`](Self::upsert) stores it.
 ///
-/// The schedule is stored on the server, so it outlives all processes. Any number of processes may have the queue open:
-/// each run is offered once. The next run is always stored ahead, as an ordinary pending payload with the id
-/// `name@epoch-ms`. So any client that transfers the queue, redelay or Java, delivers it on time. A redelay client that
-/// transfers the queue stores the run after it; for a cron text, it needs the feature `cron`. Without such a client,
-/// [`missed`](Self::missed) decides what happens to the runs. The server's clock decides the times.
+/// The schedule is stored on the server, so it outlives all processes. Any number of processes may have the
+/// queue open: each run is offered once. The next run is always stored ahead, as an ordinary pending payload
+/// with the id `name@epoch-ms`. So any client that transfers the queue, redelay or Java, delivers it on time.
+/// A redelay client that transfers the queue stores the run after it; for a cron text, it needs the feature
+/// `cron`. Without such a client, [`missed`](Self::missed) decides what happens to the runs. The server's
+/// clock decides the times.
 ///
-/// `every`, `cron` and the other options say what `upsert` stores. The other calls ignore them. Of `every` and `cron`,
-/// the one that was called last applies.
+/// `every`, `cron` and the other options say what `upsert` stores. The other calls ignore them. Of `every`
+/// and `cron`, the one that was called last applies.
 ///
 /// # Errors
-/// Those of [`JobOffer`](crate::delayed_queue::JobOffer), and [`Invalid`](crate::ErrorKind::Invalid) for a schedule that cannot run: the error
-/// says what is wrong with it, and where in the text.
+/// Those of [`JobOffer`](crate::delayed_queue::JobOffer), and [`Invalid`](crate::ErrorKind::Invalid) for a
+/// schedule that cannot run: the error says what is wrong with it, and where in the text.
 ///
 /// # Examples
 /// ```no_run
@@ -97,8 +98,8 @@ impl<T: 'static> DelayedQueue<T> {
 }
 
 impl<T: 'static> Schedule<T> {
-    /// Runs at equal intervals, 10 ms or more, counted from [`start`](Self::start) or from 1970. An interval of a day
-    /// runs at midnight UTC. A fraction of a millisecond is rounded up.
+    /// Runs at equal intervals, 10 ms or more, counted from [`start`](Self::start) or from 1970. An interval
+    /// of a day runs at midnight UTC. A fraction of a millisecond is rounded up.
     ///
     /// # Examples
     /// ```no_run
@@ -114,13 +115,14 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// Runs by a cron text: minutes, hours, day of the month, month and day of the week; with seconds before them, if
-    /// there are six fields, and a year after them, if there are seven. `L`, `W`, `#`, names of months and days, and
-    /// `@daily` and the like are supported. If both days are given, either of them suffices.
+    /// Runs by a cron text: minutes, hours, day of the month, month and day of the week; with seconds before
+    /// them, if there are six fields, and a year after them, if there are seven. `L`, `W`, `#`, names of
+    /// months and days, and `@daily` and the like are supported. If both days are given, either of them
+    /// suffices.
     ///
-    /// When the clocks are set forward, a text with `*` in its seconds, minutes or hours skips the gap, and any other
-    /// runs once, at the end of the gap. When they are set back, a text with `*` also runs in the repeated time, and
-    /// any other runs the first time only. `@hourly` is `0 * * * *`, so it has a `*`.
+    /// When the clocks are set forward, a text with `*` in its seconds, minutes or hours skips the gap, and
+    /// any other runs once, at the end of the gap. When they are set back, a text with `*` also runs in the
+    /// repeated time, and any other runs the first time only. `@hourly` is `0 * * * *`, so it has a `*`.
     ///
     /// # Examples
     /// ```no_run
@@ -155,8 +157,9 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// Does not run before this time, by the server's clock. [`every`](Self::every) counts from here. Give a fixed
-    /// time: with the current time, each upsert stores a different schedule, which replaces the previous one.
+    /// Does not run before this time, by the server's clock. [`every`](Self::every) counts from here. Give a
+    /// fixed time: with the current time, each upsert stores a different schedule, which replaces the
+    /// previous one.
     ///
     /// # Examples
     /// ```no_run
@@ -206,20 +209,23 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// Stores the schedule with the payload of its runs, and the next run. Returns when that is; `None` if the schedule
-    /// is paused, or if there are no more runs. For an equal schedule, that is the stored run, which may be due
-    /// already.
+    /// Stores the schedule with the payload of its runs, and the next run. Returns when that is; `None` if
+    /// the schedule is paused, or if there are no more runs. For an equal schedule, that is the stored run,
+    /// which may be due already.
     ///
-    /// An equal schedule changes nothing, so each process may call this when it starts. A different one replaces the
-    /// pending run, which costs a scan of the ordered list, as [`Job::cancel`](crate::delayed_queue::Job::cancel) does. A paused
-    /// schedule stays paused. Two schedules are equal if they run at the same times and their payloads have the same
-    /// bytes: encode a map with sorted keys.
+    /// An equal schedule changes nothing, so each process may call this when it starts. A different one
+    /// replaces the pending run, which costs a scan of the ordered list, as
+    /// [`Job::cancel`](crate::delayed_queue::Job::cancel) does. A paused schedule stays paused. Two schedules
+    /// are equal if they run at the same times and their payloads have the same bytes: encode a map with
+    /// sorted keys.
     ///
     /// # Errors
-    /// [`Schedule`] lists them. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), call it again: it does no harm.
+    /// [`Schedule`] lists them. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), call it again: it
+    /// does no harm.
     ///
     /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, the schedule may or may not be stored. A run is never stored twice.
+    /// Not cancel safe: if the future is dropped, the schedule may or may not be stored. A run is never
+    /// stored twice.
     ///
     /// # Examples
     /// ```no_run
@@ -287,11 +293,12 @@ impl<T: 'static> Schedule<T> {
         state.map(|state| self.queue.stored(op, &self.name, state)).transpose()
     }
 
-    /// The next runs after now, by the server's clock, up to `count` or 10,000 of them. Empty if the schedule is paused, or if
-    /// there is no such schedule.
+    /// The next runs after now, by the server's clock, up to `count` or 10,000 of them. Empty if the schedule
+    /// is paused, or if there is no such schedule.
     ///
     /// # Errors
-    /// As [`get`](Self::get), and [`Invalid`](crate::ErrorKind::Invalid) for a cron text without the feature `cron`.
+    /// As [`get`](Self::get), and [`Invalid`](crate::ErrorKind::Invalid) for a cron text without the feature
+    /// `cron`.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -317,9 +324,10 @@ impl<T: 'static> Schedule<T> {
         Ok(runs.take(count.min(MOST_RUNS)).map(time::from_epoch_millis).collect())
     }
 
-    /// Stops the runs, in all processes, until [`resume`](Self::resume). Withdraws the stored run, unless its job was
-    /// replaced by its id. Returns false if there is no such schedule. The pause outlives all processes. Costs a scan
-    /// of the ordered list, as [`Job::cancel`](crate::delayed_queue::Job::cancel) does.
+    /// Stops the runs, in all processes, until [`resume`](Self::resume). Withdraws the stored run, unless its
+    /// job was replaced by its id. Returns false if there is no such schedule. The pause outlives all
+    /// processes. Costs a scan of the ordered list, as [`Job::cancel`](crate::delayed_queue::Job::cancel)
+    /// does.
     ///
     /// # Errors
     /// [`Schedule`] lists them.
@@ -340,8 +348,8 @@ impl<T: 'static> Schedule<T> {
         Ok(self.change(op, |_| false, pause).await?.existed)
     }
 
-    /// Ends a pause. The next run is the first one after now: runs during the pause are dropped, regardless of
-    /// `missed`. Returns false if there is no such schedule.
+    /// Ends a pause. The next run is the first one after now: runs during the pause are dropped, regardless
+    /// of `missed`. Returns false if there is no such schedule.
     ///
     /// # Errors
     /// [`Schedule`] lists them.
@@ -365,8 +373,8 @@ impl<T: 'static> Schedule<T> {
         Ok(self.change(op, |_| false, resume).await?.existed)
     }
 
-    /// Deletes the schedule, and withdraws the stored run, as [`pause`](Self::pause) does. Returns whether there was
-    /// one. The run of a schedule that cannot be read is not withdrawn.
+    /// Deletes the schedule, and withdraws the stored run, as [`pause`](Self::pause) does. Returns whether
+    /// there was one. The run of a schedule that cannot be read is not withdrawn.
     ///
     /// # Errors
     /// [`Schedule`] lists them.
@@ -396,14 +404,15 @@ impl<T: 'static> Schedule<T> {
         Ok(self.change(op, |_| false, remove).await?.existed)
     }
 
-    /// Offers the payload of the schedule now, as an additional run, even while it is paused. Returns false if there is
-    /// no such schedule.
+    /// Offers the payload of the schedule now, as an additional run, even while it is paused. Returns false
+    /// if there is no such schedule.
     ///
     /// # Errors
     /// Those of [`Offer`](crate::delayed_queue::Offer).
     ///
     /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, the payload may or may not be offered. It is never offered twice.
+    /// Not cancel safe: if the future is dropped, the payload may or may not be offered. It is never offered
+    /// twice.
     ///
     /// # Examples
     /// ```no_run

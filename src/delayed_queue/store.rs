@@ -7,8 +7,8 @@
 //! | the server refuses a command of the script | the script takes back what it wrote |
 //! | the future is dropped | a call that was sent is executed, but not sent again |
 //!
-//! A delay counts from the first try, also in a later one, as far as the time of the server's reply allows: an entry may
-//! be late by one round trip then, and is never early.
+//! A delay counts from the first try, also in a later one, as far as the time of the server's reply allows:
+//! an entry may be late by one round trip then, and is never early.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -102,8 +102,9 @@ impl Store {
         self.once(when, |receipt, base| self.send(receipt, base, entries)).await
     }
 
-    /// Makes a call that leaves a receipt, with as many tries as it takes. A try gets the receipt, and what its times count
-    /// from, or `None` for the server's clock. Its inner result is final, the outer one says what went wrong with this try.
+    /// Makes a call that leaves a receipt, with as many tries as it takes. A try gets the receipt, and what
+    /// its times count from, or `None` for the server's clock. Its inner result is final, the outer one says
+    /// what went wrong with this try.
     pub(super) async fn once<R, F>(
         &self,
         when: When,
@@ -147,7 +148,8 @@ impl Store {
                     }
                     lost = Some(error.clone());
                 }
-                // The next try may be confirmed. The last one has little time, so its error says less than the first.
+                // The next try may be confirmed. The last one has little time, so its error says less than
+                // the first.
                 OpError::Unconfirmed(_) => {
                     lost =
                         lost.filter(|lost| matches!(lost, OpError::Unconfirmed(_))).or(Some(error.clone()));

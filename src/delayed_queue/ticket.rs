@@ -22,17 +22,16 @@ use crate::wire::time;
 /// The first byte of a ticket's text, decoded.
 const VERSION: u8 = 1;
 
-/// Identifies one pending payload, for [`cancel`](DelayedQueue::cancel) and [`reschedule`](DelayedQueue::reschedule).
-/// An offer returns it. Each of the two methods says what it costs.
+/// Identifies one pending payload, for [`cancel`](DelayedQueue::cancel) and
+/// [`reschedule`](DelayedQueue::reschedule). An offer returns it. Each of the two methods says what it costs.
 ///
-/// A ticket is valid until its payload is due or is removed. Rescheduling keeps it valid. It holds the whole entry,
-/// including the payload, so protect it like the payload.
+/// A ticket is valid until its payload is due or is removed. Rescheduling keeps it valid. It holds the whole
+/// entry, including the payload, so protect it like the payload.
 ///
 /// # Text
-/// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and `_`. Any other text
-/// is [`Invalid`](crate::ErrorKind::Invalid). The text
-/// has about 4/3 × (payload + queue name) + 50 bytes. Serde writes this text in human-readable formats such as JSON, and
-/// bytes in the others.
+/// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and
+/// `_`. Any other text is [`Invalid`](crate::ErrorKind::Invalid). The text has about 4/3 × (payload + queue
+/// name) + 50 bytes. Serde writes this text in human-readable formats such as JSON, and bytes in the others.
 ///
 /// # Examples
 /// ```no_run
@@ -62,7 +61,8 @@ impl Ticket {
         Self { target: String::from_utf8_lossy(keys.target()).into_owned(), entry, due }
     }
 
-    /// When the payload becomes ready, by the server's clock, as of the offer. Rescheduling does not change the ticket.
+    /// When the payload becomes ready, by the server's clock, as of the offer. Rescheduling does not change
+    /// the ticket.
     ///
     /// # Examples
     /// ```no_run
@@ -90,7 +90,8 @@ impl fmt::Debug for Ticket {
     }
 }
 
-/// URL-safe text. `version: 1 byte | due: 8 bytes | length of the target: 4 bytes | target | entry`, in Base64.
+/// URL-safe text. `version: 1 byte | due: 8 bytes | length of the target: 4 bytes | target | entry`, in
+/// Base64.
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = Vec::with_capacity(13 + self.target.len() + self.entry.len());
@@ -145,14 +146,14 @@ impl<'de> Deserialize<'de> for Ticket {
 
 /// # Cancel and reschedule
 impl<T: 'static> DelayedQueue<T> {
-    /// Removes a pending payload. Returns whether it was still pending. O(log n) in the timeout set. In the ordered list,
-    /// the server searches from the newest entry on, which is O(n).
+    /// Removes a pending payload. Returns whether it was still pending. O(log n) in the timeout set. In the
+    /// ordered list, the server searches from the newest entry on, which is O(n).
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a ticket of another queue. [`Unavailable`](crate::ErrorKind::Unavailable)
-    /// or [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was changed.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a retry is harmless, but may return
-    /// false.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a ticket of another queue.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a key of
+    /// another type): nothing was changed. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the
+    /// reply was lost: a retry is harmless, but may return false.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be cancelled.
@@ -181,12 +182,13 @@ impl<T: 'static> DelayedQueue<T> {
         op.any(op.run(call).await?)
     }
 
-    /// Gives a pending payload another delay, counted from now. Returns whether it was still pending. Its place in
-    /// [`DelayedQueue::read_all`] does not change. O(log n).
+    /// Gives a pending payload another delay, counted from now. Returns whether it was still pending. Its
+    /// place in [`DelayedQueue::read_all`] does not change. O(log n).
     ///
     /// # Errors
-    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or more. After
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry counts the delay from the retry.
+    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or
+    /// more. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry counts the delay from the
+    /// retry.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be rescheduled.
@@ -211,10 +213,12 @@ impl<T: 'static> DelayedQueue<T> {
         self.set_due(op, ticket, When::After, delay).await
     }
 
-    /// Gives a pending payload another due time, by the server's clock. Returns whether it was still pending. O(log n).
+    /// Gives a pending payload another due time, by the server's clock. Returns whether it was still pending.
+    /// O(log n).
     ///
     /// # Errors
-    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.
+    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or
+    /// more.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be rescheduled.

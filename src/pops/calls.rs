@@ -118,18 +118,20 @@ impl BlockingPop {
                     deadline = deadline.min(Instant::now() + GRACE);
                 }
                 () = sleep(until_unblocked), if interrupted => {
-                    // No effect before the server has received the pop, so it is repeated until the pop ends. The id is
-                    // valid only until the server restarts.
+                    // No effect before the server has received the pop, so it is repeated until the pop ends.
+                    // The id is valid only until the server restarts.
                     let _ = timeout(GRACE, self.conn.unblock(link)).await;
                     until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
                 }
                 () = sleep_until(deadline) => {
-                    // The connection's reader has been held up as well. A reply that it reads now must not be lost.
+                    // The connection's reader has been held up as well. A reply that it reads now must not be
+                    // lost.
                     if deadline.elapsed() > HELD_UP && !std::mem::replace(&mut was_held_up, true) {
                         deadline = Instant::now() + GRACE;
                         continue;
                     }
-                    // The server does not answer. The pop ends with its connection, as one of unknown outcome.
+                    // The server does not answer. The pop ends with its connection, as one of unknown
+                    // outcome.
                     link.reconnect();
                     deadline = Instant::now() + GRACE;
                 }
@@ -181,10 +183,11 @@ fn move_to_inbox(name: &'static str, source: &Keys, inbox: &Bytes) -> Command {
     Command::new(name).arg(source.target().clone()).arg(inbox.clone()).arg("LEFT").arg("RIGHT")
 }
 
-/// Pops up to `count` payloads without blocking. Returns them, and the claim that is still to be confirmed. `earlier` is the
-/// claim of a pop whose reply has arrived; this call confirms it.
+/// Pops up to `count` payloads without blocking. Returns them, and the claim that is still to be confirmed.
+/// `earlier` is the claim of a pop whose reply has arrived; this call confirms it.
 ///
-/// If a reply is lost, the same pop is sent again until it is answered, and gets what the first attempt popped.
+/// If a reply is lost, the same pop is sent again until it is answered, and gets what the first attempt
+/// popped.
 pub(super) async fn try_pop(
     conn: &Conn,
     kind: &Kind,
@@ -311,7 +314,8 @@ impl Return {
     }
 }
 
-/// Finds out which of these lists the server refuses to pop from, and why. `refused` is its error for all of them together.
+/// Finds out which of these lists the server refuses to pop from, and why. `refused` is its error for all of
+/// them together.
 pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> HashMap<Keys, OpError> {
     let types =
         lists.iter().map(async |keys| conn.query(&Command::new("TYPE").arg(keys.target().clone())).await);
@@ -332,7 +336,8 @@ pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> 
         lists.iter().zip(types).filter_map(|(keys, reply)| Some((keys.clone(), why(keys, reply)?))).collect();
     let is_wrong_type = matches!(&refused, OpError::Server(why) if why.starts_with("WRONGTYPE"));
     if wrong.is_empty() && all_known && !is_wrong_type {
-        // No single list explains the error, so it is about all of them. A key of another type may be a list by now.
+        // No single list explains the error, so it is about all of them. A key of another type may be a list
+        // by now.
         wrong.extend(lists.into_iter().map(|keys| (keys, refused.clone())));
     }
     wrong

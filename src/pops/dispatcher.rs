@@ -1,14 +1,14 @@
-//! Decides which pops to send next and which taker gets which payload, for one kind of pop. Pure, but for the hand-over
-//! of payloads.
+//! Decides which pops to send next and which taker gets which payload, for one kind of pop. Pure, but for the
+//! hand-over of payloads.
 //!
-//! One short blocking pop covers the lists that are served often (hot). When there are many lists, a long blocking pop
-//! covers the others (cold). A list that is in neither gets a non-blocking pop (a *try pop*); when that finds nothing, the
-//! hot pop is interrupted and sent again with this list among its keys. The dispatcher never requests more payloads than
-//! the takers wait for.
+//! One short blocking pop covers the lists that are served often (hot). When there are many lists, a long
+//! blocking pop covers the others (cold). A list that is in neither gets a non-blocking pop (a *try pop*);
+//! when that finds nothing, the hot pop is interrupted and sent again with this list among its keys. The
+//! dispatcher never requests more payloads than the takers wait for.
 //!
-//! A cold pop brings one payload. When many cold lists get payloads at the same time, it would be sent again with all the
-//! others for each. So when it brings payload after payload, it leaves more and more of its lists to try pops, as long as
-//! these find something.
+//! A cold pop brings one payload. When many cold lists get payloads at the same time, it would be sent again
+//! with all the others for each. So when it brings payload after payload, it leaves more and more of its
+//! lists to try pops, as long as these find something.
 //!
 //! ```text
 //! A list          (its `content`; the events are methods, the actions are what `next_actions` returns)
@@ -71,13 +71,13 @@ pub(crate) use list::{Tier, TryPop};
 
 /// The most payloads that one try pop requests for takers that wait for one payload each.
 const TRY_POP_LIMIT: usize = 1000;
-/// The most lists in the hot pop. Above this number, the least recently served half of them become cold. A blocking pop
-/// on ten lists costs the server 45 µs, on 100 lists 85 µs, on 10,000 lists over 750 µs.
+/// The most lists in the hot pop. Above this number, the least recently served half of them become cold. A
+/// blocking pop on ten lists costs the server 45 µs, on 100 lists 85 µs, on 10,000 lists over 750 µs.
 const HOT_LIMIT: usize = 64;
 /// The number of payloads in a row after which the cold pop leaves a list to a try pop.
 const IN_A_ROW: usize = 8;
-/// A cold pop costs the client and the server about as much as one try pop for this number of its lists. It leaves as many more
-/// lists when a try pop of a list that it has left finds something.
+/// A cold pop costs the client and the server about as much as one try pop for this number of its lists. It
+/// leaves as many more lists when a try pop of a list that it has left finds something.
 const PER_TRY_POP: usize = 600;
 /// The most lists that the cold pop leaves to try pops when it ends, because the replies share a connection.
 const LEFT_LIMIT: usize = 1024;
@@ -85,7 +85,8 @@ const LEFT_LIMIT: usize = 1024;
 /// What to do next. Every action except an interrupt has an end that the dispatcher is notified of.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Action {
-    /// Send a blocking pop on these lists, in this order. With `interrupt_at_once` it is interrupted as soon as it is sent.
+    /// Send a blocking pop on these lists, in this order. With `interrupt_at_once` it is interrupted as soon
+    /// as it is sent.
     Block { tier: Tier, keys: Vec<Keys>, interrupt_at_once: bool },
     /// Interrupt a blocked pop.
     Interrupt(Tier),
@@ -114,7 +115,8 @@ pub(crate) struct Dispatcher {
     end: End,
     /// Holds payloads until their takers read them.
     outbox: Outbox<Payloads>,
-    /// The pops move one payload at a time from list to list. A moved payload is in the other list, and never returns.
+    /// The pops move one payload at a time from list to list. A moved payload is in the other list, and never
+    /// returns.
     moves: bool,
     waiters: BTreeMap<WaiterId, Waiter>,
     lists: HashMap<Keys, List>,
@@ -126,15 +128,15 @@ pub(crate) struct Dispatcher {
     hot_lists: HashSet<Keys>,
     /// The most lists in the hot pop.
     hot_limit: usize,
-    /// The lists that stay in the cold pop when it ends, because it is sent again at once. Thousands of them are not
-    /// reviewed because of one.
+    /// The lists that stay in the cold pop when it ends, because it is sent again at once. Thousands of them
+    /// are not reviewed because of one.
     cold_lists: Vec<Keys>,
     /// Lists that leave the cold pop when it ends.
     leaving_cold: HashSet<Keys>,
     /// Lists that join the cold pop when it is sent again.
     joining_cold: Vec<Keys>,
-    /// How many cold lists seem to have payloads, in units of one list for each `in_a_row`: the cold pop and the try pops of
-    /// its lists have found some.
+    /// How many cold lists seem to have payloads, in units of one list for each `in_a_row`: the cold pop and
+    /// the try pops of its lists have found some.
     filled_cold: usize,
     /// The number of payloads in a row after which the cold pop leaves a list to a try pop.
     in_a_row: usize,
@@ -204,8 +206,9 @@ impl Dispatcher {
         self.remove(id);
     }
 
-    /// The time of a taker is over. `has_looked` says that the blocked pop of this tier has certainly looked at its lists,
-    /// and that what it found would have arrived. `down` is the reason why there has been no connection for a while.
+    /// The time of a taker is over. `has_looked` says that the blocked pop of this tier has certainly looked
+    /// at its lists, and that what it found would have arrived. `down` is the reason why there has been no
+    /// connection for a while.
     pub(crate) fn expire(&mut self, id: WaiterId, has_looked: impl Fn(Tier) -> bool, down: Option<OpError>) {
         let Some(waiter) = self.waiters.get_mut(&id) else { return };
         let before = Demand::of(waiter);
@@ -239,7 +242,8 @@ impl Dispatcher {
     /// A blocking pop ended.
     pub(crate) fn on_pop_ended(&mut self, tier: Tier, outcome: PopOutcome) {
         match outcome {
-            // One list of another type, or without permission, makes the pop fail for all lists: find that list.
+            // One list of another type, or without permission, makes the pop fail for all lists: find that
+            // list.
             PopOutcome::Failed(refused @ OpError::Server(_))
                 if self.blocked(tier).is_some_and(|pop| pop.keys.len() > 1) =>
             {
@@ -301,7 +305,8 @@ impl Dispatcher {
         self.changed.insert(keys);
     }
 
-    /// The first attempt to return payloads to their list has ended: they are back, or will be at some later time.
+    /// The first attempt to return payloads to their list has ended: they are back, or will be at some later
+    /// time.
     pub(crate) fn on_returned(&mut self, keys: &Keys) {
         if let Some(list) = self.lists.get_mut(keys) {
             list.content = Content::Unknown;
@@ -368,8 +373,8 @@ impl Dispatcher {
         answered.into_iter().for_each(|id| self.answer(id, answer()));
     }
 
-    /// Answers the takers before `before` that wait for a refused list. A later taker gets a separate pop, because the
-    /// key may be a list by then.
+    /// Answers the takers before `before` that wait for a refused list. A later taker gets a separate pop,
+    /// because the key may be a list by then.
     fn answer_refused(&mut self, before: WaiterId, refused: &HashMap<Keys, OpError>) {
         self.answer_all(|id, waiter| {
             let why = waiter.keys.iter().find_map(|keys| refused.get(keys)).filter(|_| id < before);
@@ -392,8 +397,8 @@ impl Dispatcher {
         self.hand_out(keys, empty_for);
     }
 
-    /// Gives the unclaimed payloads of a list to its waiters, in order. A taker that wants many at once gets them
-    /// together; before `empty_for` it gets as many as there are.
+    /// Gives the unclaimed payloads of a list to its waiters, in order. A taker that wants many at once gets
+    /// them together; before `empty_for` it gets as many as there are.
     fn hand_out(&mut self, keys: &Keys, empty_for: WaiterId) {
         loop {
             let Some(list) = self.lists.get_mut(keys) else { return };

@@ -16,14 +16,16 @@ pub(crate) enum End {
     Tail,
 }
 
-/// Each kind of pop has a dispatcher, and connections while it is in use: one connection blocks on one command.
+/// Each kind of pop has a dispatcher, and connections while it is in use: one connection blocks on one
+/// command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// From lists in one slot, in a cluster.
     Take(End, Option<Slot>),
     /// From the tail of one list to the head of another.
     Move { source: Keys, destination: Bytes },
-    /// From the head of a list to the tail of its inbox, where receivers claim it. What was moved only wakes up its taker.
+    /// From the head of a list to the tail of its inbox, where receivers claim it. What was moved only wakes
+    /// up its taker.
     Receive { source: Keys, inbox: Bytes },
 }
 

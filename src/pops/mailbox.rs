@@ -1,5 +1,6 @@
-//! How takers reach the pops task. A taker that is dropped before the task has seen it leaves nothing behind, so a loop
-//! that begins a take and drops it, again and again, does not fill the memory. No taker waits to get in.
+//! How takers reach the pops task. A taker that is dropped before the task has seen it leaves nothing behind,
+//! so a loop that begins a take and drops it, again and again, does not fill the memory. No taker waits to
+//! get in.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +36,8 @@ struct Unseen {
 }
 
 impl Mailbox {
-    /// A taker begins. When the mailbox is closed, the waiter is dropped, and its channel with it: that is an answer, too.
+    /// A taker begins. When the mailbox is closed, the waiter is dropped, and its channel with it: that is an
+    /// answer, too.
     pub(super) fn join(&self, kind: Kind, id: WaiterId, waiter: Waiter) {
         let mut unseen = self.unseen();
         if !unseen.closed {

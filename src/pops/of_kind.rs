@@ -1,5 +1,5 @@
-//! What the pops task keeps for each kind of pop: the dispatcher, the slots for its blocking pops, the claims of its try
-//! pops, and whether its pops fail.
+//! What the pops task keeps for each kind of pop: the dispatcher, the slots for its blocking pops, the claims
+//! of its try pops, and whether its pops fail.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -17,8 +17,9 @@ use crate::conn::{Conn, Link, OpError};
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
 
-/// A pop that has blocked for this long has looked at its lists, and what it found would have arrived, if the server
-/// answers other commands in the meantime. This is more time than a command and its reply take, at any distance.
+/// A pop that has blocked for this long has looked at its lists, and what it found would have arrived, if the
+/// server answers other commands in the meantime. This is more time than a command and its reply take, at any
+/// distance.
 const LOOKED: Duration = Duration::from_secs(1);
 /// After this time without a connection, expired takers get its error.
 const DOWN: Duration = Duration::from_secs(1);
@@ -139,8 +140,8 @@ impl PopsOfKind {
             PopOutcome::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
                 self.on_failure(kind, error);
             }
-            // A pop that was not sent still had a connection. Where takers do not wait for long, none may ever be
-            // sent: each taker gets the failure, and leaves before the pause is over.
+            // A pop that was not sent still had a connection. Where takers do not wait for long, none may
+            // ever be sent: each taker gets the failure, and leaves before the pause is over.
             _ => {
                 if self.failing.take().is_some() {
                     events::pops_recovered();

@@ -54,8 +54,8 @@ impl Future for PendingWake {
 
 /// A taker. Dropping it gives up its place; a payload on its way to it goes to the next taker.
 ///
-/// In a cluster, no pop covers lists of several slots. So a taker of such lists has a place for each slot. The first one that gets a
-/// payload answers, and the others are dropped.
+/// In a cluster, no pop covers lists of several slots. So a taker of such lists has a place for each slot.
+/// The first one that gets a payload answers, and the others are dropped.
 #[derive(Debug)]
 pub(crate) struct PendingTake {
     pub(super) pops: Vec<PendingPop>,
@@ -110,8 +110,8 @@ impl Future for PendingTake {
     }
 }
 
-/// The place of a taker among the waiters of one kind of pop. Dropping it gives up the place; a payload on its way to it goes to the next
-/// taker.
+/// The place of a taker among the waiters of one kind of pop. Dropping it gives up the place; a payload on
+/// its way to it goes to the next taker.
 #[derive(Debug)]
 pub(super) struct PendingPop {
     pub(super) id: WaiterId,

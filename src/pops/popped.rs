@@ -7,8 +7,8 @@ use crate::conn::OpError;
 use crate::outbox::{Held, Outbox};
 use crate::wire::keys::Keys;
 
-/// Payloads that were popped from one end of a list. Each has its number among all popped payloads, so that returned
-/// payloads keep their order.
+/// Payloads that were popped from one end of a list. Each has its number among all popped payloads, so that
+/// returned payloads keep their order.
 #[derive(Debug)]
 pub(crate) struct Payloads {
     pub(crate) keys: Keys,
@@ -16,8 +16,8 @@ pub(crate) struct Payloads {
     pub(crate) payloads: Vec<(u64, Bytes)>,
 }
 
-/// What a taker receives. If it is dropped unread, its payloads go to the next taker, or back to the end of the list they
-/// came from.
+/// What a taker receives. If it is dropped unread, its payloads go to the next taker, or back to the end of
+/// the list they came from.
 #[derive(Debug)]
 pub(crate) struct Popped {
     pub(crate) keys: Keys,
@@ -29,7 +29,8 @@ impl Popped {
         Self { keys: payloads.keys.clone(), payloads: outbox.hold(payloads) }
     }
 
-    /// Takes the payloads; from here on the caller owns them. After a shutdown they may be back in their list.
+    /// Takes the payloads; from here on the caller owns them. After a shutdown they may be back in their
+    /// list.
     pub(crate) fn read(self) -> Result<Vec<Bytes>, OpError> {
         let popped = self.payloads.read().ok_or(OpError::Closed)?;
         Ok(popped.payloads.into_iter().map(|(_, payload)| payload).collect())

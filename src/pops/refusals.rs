@@ -1,7 +1,7 @@
 //! The pauses of takers whose lists the server refuses: a key of another type, or missing permission. Pure.
 //!
-//! A refusal usually lasts. A taker in a loop gets the first error at once. Before the next attempt it pauses, as the other
-//! takers of the same lists do: 10 ms, doubled with each refusal up to a second.
+//! A refusal usually lasts. A taker in a loop gets the first error at once. Before the next attempt it
+//! pauses, as the other takers of the same lists do: 10 ms, doubled with each refusal up to a second.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,8 @@ use crate::wire::keys::Keys;
 /// A refusal that is this old does not lengthen the next pause.
 const MEMORY: Duration = Duration::from_secs(2);
 
-/// What a taker takes from. A taker of several lists, one of them refused, does not delay takers of the others.
+/// What a taker takes from. A taker of several lists, one of them refused, does not delay takers of the
+/// others.
 pub(super) type Sources = (Kind, Vec<Keys>);
 
 #[derive(Debug, Default)]

@@ -1,4 +1,5 @@
-//! The task that owns the pops: it brings requests and replies to the dispatchers, and runs the actions they return.
+//! The task that owns the pops: it brings requests and replies to the dispatchers, and runs the actions they
+//! return.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -147,8 +148,8 @@ impl Task {
         let mut closing_idle = interval(KEEP);
         loop {
             let mut changed: HashSet<Kind> = HashSet::new();
-            // Every branch is cancel safe: channels, the mailbox, a timer, and futures that stay in the set. No branch has precedence, so
-            // takers that begin and end without a pause do not delay replies.
+            // Every branch is cancel safe: channels, the mailbox, a timer, and futures that stay in the set.
+            // No branch has precedence, so takers that begin and end without a pause do not delay replies.
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(popped) = self.unread.recv() => changed.extend(self.on_unread(popped)),
@@ -380,8 +381,8 @@ impl Task {
         }
     }
 
-    /// Answers the waiters, ends the pops, and returns undelivered payloads to their lists. Says that taking has stopped
-    /// when they are back, after the command timeout at the latest.
+    /// Answers the waiters, ends the pops, and returns undelivered payloads to their lists. Says that taking
+    /// has stopped when they are back, after the command timeout at the latest.
     async fn finish(mut self) {
         self.kinds.values_mut().for_each(|pops| pops.dispatcher.close());
         self.outbox.close();

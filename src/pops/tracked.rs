@@ -1,9 +1,9 @@
-//! Waits for payloads on a shared connection, on which the server reports which lists have changed. A blocked pop needs a connection of
-//! its own. So from the 65th queue on, the receivers of a client wait here; and in a cluster, takers from the 65th slot of a server
-//! on.
+//! Waits for payloads on a shared connection, on which the server reports which lists have changed. A blocked
+//! pop needs a connection of its own. So from the 65th queue on, the receivers of a client wait here; and in
+//! a cluster, takers from the 65th slot of a server on.
 //!
-//! The server tells every process that tracks a list of each change, and a blocked pop of any client gets the payload first. So
-//! this suits clients of many queues, few of which have payloads at a time.
+//! The server tells every process that tracks a list of each change, and a blocked pop of any client gets the
+//! payload first. So this suits clients of many queues, few of which have payloads at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -115,7 +115,8 @@ impl Tracked {
     }
 }
 
-/// Until no pop has waited for a while, or the server that `conn` is for is another one. The drop answers those that wait.
+/// Until no pop has waited for a while, or the server that `conn` is for is another one. The drop answers
+/// those that wait.
 async fn run(conn: Conn, server: ServerId, mut waits: mpsc::UnboundedReceiver<Wait>) {
     let mut failures = 0;
     while let Ok(Some(first)) = timeout(KEEP, waits.recv()).await {

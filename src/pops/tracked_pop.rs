@@ -1,6 +1,7 @@
-//! A blocking pop on a shared connection, for a cluster: there, one connection blocks on the lists of one slot only, so
-//! takers of a thousand queues would need a thousand. Beyond some of them for each server, a pop waits on the connection on which the
-//! server tells which lists have changed, and then pops without blocking.
+//! A blocking pop on a shared connection, for a cluster: there, one connection blocks on the lists of one
+//! slot only, so takers of a thousand queues would need a thousand. Beyond some of them for each server, a
+//! pop waits on the connection on which the server tells which lists have changed, and then pops without
+//! blocking.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -19,8 +20,8 @@ use crate::conn::{Conn, OpError};
 use crate::pacing::{backoff, jittered};
 use crate::wire::keys::Keys;
 
-/// After this time it looks without a sign, in case that one was lost: a server that hands a slot over notifies no client, and `FLUSHALL`
-/// ends the tracking of all lists.
+/// After this time it looks without a sign, in case that one was lost: a server that hands a slot over
+/// notifies no client, and `FLUSHALL` ends the tracking of all lists.
 const AGAIN: Duration = Duration::from_secs(20);
 
 /// A pop on several lists that waits until one of them has changed.

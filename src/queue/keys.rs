@@ -6,8 +6,8 @@ use crate::wire::keys::Keys;
 
 /// The names of a queue's keys on the server, after any mapping of names, for use in `redis-cli`.
 ///
-/// [`BlockingQueue::keys`](crate::BlockingQueue::keys) and [`DelayedQueue::keys`](crate::DelayedQueue::keys) return
-/// them. `docs/keys.md` describes the content of each key.
+/// [`BlockingQueue::keys`](crate::BlockingQueue::keys) and [`DelayedQueue::keys`](crate::DelayedQueue::keys)
+/// return them. `docs/keys.md` describes the content of each key.
 ///
 /// # Examples
 /// ```no_run

@@ -1,5 +1,5 @@
-//! `Op`: one call of a public method. It encodes, runs a command or script, reads the reply and decodes. It knows the
-//! queue and the verb, so that every error says which call failed on which queue.
+//! `Op`: one call of a public method. It encodes, runs a command or script, reads the reply and decodes. It
+//! knows the queue and the verb, so that every error says which call failed on which queue.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::scripts::{self, Call};
 use crate::wire::keys::Keys;
 
-/// The most payloads in one call. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments.
-/// An entry takes two arguments.
+/// The most payloads in one call. Before version 7, Redis drops a connection that sends more than 1,048,576
+/// arguments. An entry takes two arguments.
 const MOST: usize = 500_000;
 
 /// A verb on a queue.
@@ -200,7 +200,8 @@ impl Op<'_> {
         }
     }
 
-    /// A call that changes due times has failed. If it was executed nevertheless, no client may know of the new head.
+    /// A call that changes due times has failed. If it was executed nevertheless, no client may know of the
+    /// new head.
     pub(crate) fn on_lost(self, error: &Error) {
         if let (Some(transfer), true) = (&self.queue.engine.transfer, error.is_outcome_unknown()) {
             transfer.head_unknown(&self.queue.keys);
@@ -214,8 +215,8 @@ impl Op<'_> {
         }
     }
 
-    /// The fields of a hash, in the order of their bytes. They are read a part at a time, so those that come or go meanwhile may be
-    /// missing.
+    /// The fields of a hash, in the order of their bytes. They are read a part at a time, so those that come
+    /// or go meanwhile may be missing.
     pub(crate) async fn fields(self, hash: &Bytes) -> Result<BTreeSet<Bytes>> {
         let (mut fields, mut cursor) = (BTreeSet::new(), Bytes::from_static(b"0"));
         loop {

@@ -1,4 +1,5 @@
-//! The deliveries of one receiver: gathers what its next call settles and extends, and tells what a call has done.
+//! The deliveries of one receiver: gathers what its next call settles and extends, and tells what a call has
+//! done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,8 +79,8 @@ impl Deliveries {
         while let Ok(claims) = self.unread.try_recv() {
             unread.extend(claims.iter().map(|claim| claim.member));
         }
-        // The first of them is to be the head of the target again, of all receives that were dropped. Ids are in
-        // the order of the claims.
+        // The first of them is to be the head of the target again, of all receives that were dropped. Ids are
+        // in the order of the claims.
         unread.sort_unstable_by_key(|member| std::cmp::Reverse(*member));
         for member in unread {
             self.leases.remove(&member);
@@ -140,8 +141,8 @@ impl Deliveries {
         extend.iter().for_each(|member| self.leases.on_refused(member));
     }
 
-    /// Hands out what a call has brought that was sent at `sent`, unless that is too old. What no receive gets
-    /// is released, and so is what the reply did not have (`unsent`).
+    /// Hands out what a call has brought that was sent at `sent`, unless that is too old. What no receive
+    /// gets is released, and so is what the reply did not have (`unsent`).
     pub(super) fn hand_out(
         &mut self,
         claims: Vec<(Member, Record)>,
@@ -168,8 +169,8 @@ impl Deliveries {
         }
     }
 
-    /// Answers those that have settled, when replicas have it, if they are to confirm it. Receives do not wait
-    /// for that.
+    /// Answers those that have settled, when replicas have it, if they are to confirm it. Receives do not
+    /// wait for that.
     fn answer(&self, answers: Answers, unconfirmed: Option<Unconfirmed>) {
         // The others have written nothing that could be confirmed.
         let waits = |result: &Result<_, _>| {
@@ -220,8 +221,8 @@ impl Deliveries {
         self.leases.is_empty()
     }
 
-    /// Whether there are several of them, or several receives or settlements were answered since this was last
-    /// asked for.
+    /// Whether there are several of them, or several receives or settlements were answered since this was
+    /// last asked for.
     pub(super) fn are_several(&mut self) -> bool {
         std::mem::take(&mut self.answered) > 1 || self.leases.len() > 1
     }

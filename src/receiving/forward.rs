@@ -1,7 +1,8 @@
 //! Dead letters that are sent on to another queue.
 //!
-//! A message is a dead letter first; sending it on is a second step, which any receiver with the same setting completes. The
-//! push leaves a receipt that is named after the letter, so the step can be repeated, by another process, too.
+//! A message is a dead letter first; sending it on is a second step, which any receiver with the same setting
+//! completes. The push leaves a receipt that is named after the letter, so the step can be repeated, by
+//! another process, too.
 
 use std::fmt;
 
@@ -50,7 +51,8 @@ impl Forwarding {
         Self { destination, running: None, failures: 0, not_before: Instant::now() }
     }
 
-    /// Begins to send some of the letters that wait to be sent, unless that is being done, or has failed just now.
+    /// Begins to send some of the letters that wait to be sent, unless that is being done, or has failed just
+    /// now.
     pub(super) fn start(&mut self, conn: &Conn, from: &Keys, waiting: u64) {
         let Some(destination) = self.destination.clone().filter(|_| waiting > 0) else { return };
         if self.running.is_none() && self.not_before <= Instant::now() {

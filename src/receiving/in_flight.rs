@@ -1,7 +1,8 @@
 //! The calls of one receiver that are on their way: one, or two while the server has a backlog.
 //!
-//! With two, the server works on one while this process handles what the other has brought. To the server they come from two
-//! receivers: it remembers the last call of each, and refuses one that arrives later than that.
+//! With two, the server works on one while this process handles what the other has brought. To the server
+//! they come from two receivers: it remembers the last call of each, and refuses one that arrives later than
+//! that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -176,7 +177,8 @@ impl Shared {
         report
     }
 
-    /// Makes a call until it is answered. On a slow link, and if a reply was lost, a reply with messages has more time.
+    /// Makes a call until it is answered. On a slow link, and if a reply was lost, a reply with messages has
+    /// more time.
     async fn make(
         self: Arc<Self>,
         mut caller: Caller,
@@ -207,8 +209,8 @@ impl Shared {
                 Err(error) if self.stop.is_cancelled() => {
                     break Err(NoAnswer { error, lost, closed: true });
                 }
-                // Receives that do not wait are not delayed by what nobody can do now. For them, nothing is unknown: what a lost
-                // try has claimed, the next one brings.
+                // Receives that do not wait are not delayed by what nobody can do now. For them, nothing is
+                // unknown: what a lost try has claimed, the next one brings.
                 Err(OpError::Unknown(why)) => {
                     self.waiting.answer(u64::MAX, false, || Err(OpError::NotExecuted(why.clone())));
                 }

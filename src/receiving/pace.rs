@@ -4,11 +4,12 @@ use std::time::Duration;
 
 /// The most messages that one call claims.
 pub(super) const MOST: usize = 1000;
-/// A reply that took no longer than this part of the command timeout may have twice as many messages the next time.
+/// A reply that took no longer than this part of the command timeout may have twice as many messages the next
+/// time.
 const SOON: u32 = 4;
 
-/// What is known of the link. Nobody sees the bytes of a reply move: a reply that takes longer than the command timeout is
-/// lost, and so would be the next one of this length.
+/// What is known of the link. Nobody sees the bytes of a reply move: a reply that takes longer than the
+/// command timeout is lost, and so would be the next one of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     most: usize,

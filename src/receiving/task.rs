@@ -1,5 +1,5 @@
-//! The task of one receiver. It carries out what its [`Plan`] decides: it has the calls, the deliveries and the
-//! blocked pop, and reads the clock.
+//! The task of one receiver. It carries out what its [`Plan`] decides: it has the calls, the deliveries and
+//! the blocked pop, and reads the clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,8 +161,8 @@ impl Task {
     /// What to do now, and the demand for which this was decided.
     fn next_step(&mut self, has_answered: bool) -> (Step, Demand) {
         let (now, mut demand) = (Instant::now(), self.waiting.demand());
-        // Receives that do not wait may come as fast as they are answered. What is to be settled does not wait
-        // for them, and they have notified the task.
+        // Receives that do not wait may come as fast as they are answered. What is to be settled does not
+        // wait for them, and they have notified the task.
         demand.at_once &= !has_answered;
         let mut view = View {
             calls: self.in_flight.len(),

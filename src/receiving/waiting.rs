@@ -133,8 +133,8 @@ impl Waiting {
         demand
     }
 
-    /// Takes at most `most` deliveries to settle. Unless it is only one, at most `texts` of them have a text, and the script reads
-    /// at most this number of bytes of their payloads.
+    /// Takes at most `most` deliveries to settle. Unless it is only one, at most `texts` of them have a text,
+    /// and the script reads at most this number of bytes of their payloads.
     pub(super) fn take_to_settle(&self, most: usize, texts: usize, bytes: usize) -> Vec<ToSettle> {
         let mut lists = self.lists();
         let (mut with_text, mut rewritten) = (0, 0);

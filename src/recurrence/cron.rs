@@ -1,6 +1,7 @@
 //! Cron texts in time zones.
 //!
-//! `croner` reads a text, and finds its matches in a calendar without time zones. How they lie in a zone is decided here:
+//! `croner` reads a text, and finds its matches in a calendar without time zones. How they lie in a zone is
+//! decided here:
 //!
 //! | when the clocks are | a text with `*` in its seconds, minutes or hours | any other |
 //! |---|---|---|
@@ -112,7 +113,8 @@ impl Cron {
         self.first_change(local.and_utc() - day, local.and_utc() + day)
     }
 
-    /// The first instant with another offset than `from`, up to `to`, which has one. There is one change between them.
+    /// The first instant with another offset than `from`, up to `to`, which has one. There is one change
+    /// between them.
     fn first_change(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let offset = |at: DateTime<Utc>| at.with_timezone(&self.zone).naive_local() - at.naive_utc();
         let (old, mut from, mut to) = (offset(from), from.timestamp(), to.timestamp());

@@ -15,7 +15,8 @@ pub(crate) struct State {
     pub(crate) next: Option<u64>,
     /// What to compare with before a change.
     pub(crate) bytes: Bytes,
-    /// A run whose entry is known to be gone before its time: moved by a client with a fast clock, or cancelled. It is over.
+    /// A run whose entry is known to be gone before its time: moved by a client with a fast clock, or
+    /// cancelled. It is over.
     pub(crate) gone: Option<u64>,
 }
 

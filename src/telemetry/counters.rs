@@ -1,5 +1,5 @@
-//! Counters: atomics that every module increments. Hot paths count without a lock. Only an error is stored under a
-//! lock.
+//! Counters: atomics that every module increments. Hot paths count without a lock. Only an error is stored
+//! under a lock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -328,7 +328,8 @@ fn span(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
-/// A waiting taker. While this value exists, the taker counts once for the client and once for each of its queues.
+/// A waiting taker. While this value exists, the taker counts once for the client and once for each of its
+/// queues.
 #[derive(Debug)]
 pub(crate) struct Taker(Vec<Arc<QueueCounters>>);
 

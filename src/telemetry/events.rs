@@ -1,11 +1,11 @@
-//! Events and spans for subscribers of the `tracing` crate, target `redelay`. Without the feature `tracing`, nothing is
-//! compiled in.
+//! Events and spans for subscribers of the `tracing` crate, target `redelay`. Without the feature `tracing`,
+//! nothing is compiled in.
 //!
-//! An event is emitted once per change of state, so that a failing server does not flood the log. The names and fields
-//! of events and spans are listed in `docs/observability.md` and stay as they are.
+//! An event is emitted once per change of state, so that a failing server does not flood the log. The names
+//! and fields of events and spans are listed in `docs/observability.md` and stay as they are.
 //!
-//! `enabled` and `disabled` have the same functions. A span records values with [`Span::transferred`], and runs code
-//! with `within` and `run`.
+//! `enabled` and `disabled` have the same functions. A span records values with [`Span::transferred`], and
+//! runs code with `within` and `run`.
 
 #[cfg(not(feature = "tracing"))]
 mod disabled;

@@ -8,8 +8,8 @@ use crate::wire::time;
 
 /// Counters and gauges of a client since it connected. [`Client::stats`](crate::Client::stats) returns them.
 ///
-/// Fields that say "now" are gauges. All other numbers only grow. Serialized, a duration is a number of milliseconds
-/// with decimals, and its field ends in `_ms`.
+/// Fields that say "now" are gauges. All other numbers only grow. Serialized, a duration is a number of
+/// milliseconds with decimals, and its field ends in `_ms`.
 ///
 /// # Examples
 /// ```no_run
@@ -26,13 +26,14 @@ use crate::wire::time;
 pub struct ClientStats {
     /// Whether the connection for commands is up now; in a cluster, those to all masters.
     pub connected: bool,
-    /// The servers that the client writes to now, as `host:port` or the path of a socket: one, or the masters of a cluster.
+    /// The servers that the client writes to now, as `host:port` or the path of a socket: one, or the masters
+    /// of a cluster.
     pub masters: Vec<String>,
-    /// Masters that were replaced since the client connected: of sentinels; or of a cluster, including those that have no slots any
-    /// more.
+    /// Masters that were replaced since the client connected: of sentinels; or of a cluster, including those
+    /// that have no slots any more.
     pub failovers: u64,
-    /// Commands that a server of a cluster has refused because another one serves their slot, or because the slot was
-    /// moving. Each is sent again.
+    /// Commands that a server of a cluster has refused because another one serves their slot, or because the
+    /// slot was moving. Each is sent again.
     pub redirects: u64,
     /// Lost connections that were replaced, including those for announcements and for blocking pops.
     pub reconnects: u64,
@@ -48,13 +49,14 @@ pub struct ClientStats {
     pub transfers: u64,
     /// Transfer calls that failed. Each is retried.
     pub failed_transfers: u64,
-    /// How often an entry was overdue for more than 5 s although the server answered, and this client had not tried to move it:
-    /// its announcement was lost, or there was none. Then the client moves it. A transfer without a reply for longer than its
-    /// timeouts allow counts, too.
+    /// How often an entry was overdue for more than 5 s although the server answered, and this client had not
+    /// tried to move it: its announcement was lost, or there was none. Then the client moves it. A transfer
+    /// without a reply for longer than its timeouts allow counts, too.
     pub stalled_transfers: u64,
     /// Payloads that this client moved to their targets.
     pub transferred: u64,
-    /// Transfer calls that found nothing due: those of idle queues, about once a minute, and wake-ups when another client was faster.
+    /// Transfer calls that found nothing due: those of idle queues, about once a minute, and wake-ups when
+    /// another client was faster.
     pub empty_transfers: u64,
     /// Malformed entries that this client moved to a quarantine.
     pub quarantined: u64,
@@ -63,11 +65,11 @@ pub struct ClientStats {
 }
 
 /// Counters and gauges of one queue: its state on the server, and what this client has done for it.
-/// [`DelayedQueue::stats`](crate::DelayedQueue::stats) and [`BlockingQueue::stats`](crate::BlockingQueue::stats) return
-/// them.
+/// [`DelayedQueue::stats`](crate::DelayedQueue::stats) and
+/// [`BlockingQueue::stats`](crate::BlockingQueue::stats) return them.
 ///
-/// The client's own counters start with its first handle for the queue and end with its last one. Serialized, a
-/// duration is a number of milliseconds with decimals, and its field ends in `_ms`.
+/// The client's own counters start with its first handle for the queue and end with its last one. Serialized,
+/// a duration is a number of milliseconds with decimals, and its field ends in `_ms`.
 ///
 /// # Examples
 /// ```no_run
@@ -81,12 +83,13 @@ pub struct ClientStats {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct QueueStats {
-    /// The server that has the queue, as `host:port` or the path of a socket. Empty for partitions on several servers.
+    /// The server that has the queue, as `host:port` or the path of a socket. Empty for partitions on several
+    /// servers.
     pub server: String,
     /// Entries with a due time, including overdue ones.
     pub pending: u64,
-    /// Entries in the ordered list, which [`DelayedQueue::len`](crate::DelayedQueue::len) counts. It equals `pending`
-    /// unless a client wrote to only one of the two keys.
+    /// Entries in the ordered list, which [`DelayedQueue::len`](crate::DelayedQueue::len) counts. It equals
+    /// `pending` unless a client wrote to only one of the two keys.
     pub list_len: u64,
     /// Payloads that takers can take now.
     pub ready: u64,
@@ -95,19 +98,21 @@ pub struct QueueStats {
     /// How long the earliest overdue entry has been due.
     #[serde(rename = "overdue_for_ms", serialize_with = "time::optional_in_ms")]
     pub overdue_for: Option<Duration>,
-    /// Time until the next entry is due, by the server's clock: zero when one is overdue, `None` when nothing is
-    /// pending.
+    /// Time until the next entry is due, by the server's clock: zero when one is overdue, `None` when nothing
+    /// is pending.
     #[serde(rename = "next_due_in_ms", serialize_with = "time::optional_in_ms")]
     pub next_due_in: Option<Duration>,
     /// Entries in the queue's quarantine, from all clients.
     pub quarantined: u64,
-    /// Pops whose payloads the server still keeps a copy of, from all clients: those in flight, and those of processes
-    /// that died before they confirmed the reply. See [`UnconfirmedPops`](crate::admin::UnconfirmedPops).
+    /// Pops whose payloads the server still keeps a copy of, from all clients: those in flight, and those of
+    /// processes that died before they confirmed the reply. See
+    /// [`UnconfirmedPops`](crate::admin::UnconfirmedPops).
     pub unconfirmed_pops: u64,
     /// Whether [`BlockingQueue::pause`](crate::BlockingQueue::pause) holds back all receivers of the queue.
     pub is_paused: bool,
     /// How many messages may be in flight at a time, as set by
-    /// [`BlockingQueue::set_max_in_flight`](crate::BlockingQueue::set_max_in_flight); `None` if there is no limit.
+    /// [`BlockingQueue::set_max_in_flight`](crate::BlockingQueue::set_max_in_flight); `None` if there is no
+    /// limit.
     pub max_in_flight: Option<u64>,
     /// What receivers of the queue have done, and what they have left to do.
     pub receiving: ReceivingStats,
@@ -174,8 +179,8 @@ fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     one.into_iter().chain(other).min()
 }
 
-/// Gauges of the messages that receivers of all clients have claimed, and counters of what this client's receivers have done.
-/// A part of [`QueueStats`].
+/// Gauges of the messages that receivers of all clients have claimed, and counters of what this client's
+/// receivers have done. A part of [`QueueStats`].
 ///
 /// # Examples
 /// ```no_run
@@ -194,8 +199,8 @@ pub struct ReceivingStats {
     pub waiting: u64,
     /// Dead letters, from all clients.
     pub dead_letters: u64,
-    /// For how long the first message has been due for its next delivery: its retry, or the end of the lease of a receiver that is
-    /// gone. `None` if none is due.
+    /// For how long the first message has been due for its next delivery: its retry, or the end of the lease
+    /// of a receiver that is gone. `None` if none is due.
     #[serde(rename = "overdue_for_ms", serialize_with = "time::optional_in_ms")]
     pub overdue_for: Option<Duration>,
     /// Messages that receivers of this client have claimed, each delivery once.

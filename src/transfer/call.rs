@@ -61,7 +61,8 @@ pub(super) struct Transferred {
 }
 
 impl Call {
-    /// After a lost reply the schedule runs the call again, which is harmless: entries that were transferred are gone.
+    /// After a lost reply the schedule runs the call again, which is harmless: entries that were transferred
+    /// are gone.
     pub(super) async fn run(self) -> Report {
         let Self { conn, queue, server, keys, counters, settings, client_id, cursor, looks_for_schedules } =
             self;

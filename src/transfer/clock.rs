@@ -15,11 +15,11 @@ pub(crate) struct ClockReading {
     pub(crate) micros: i64,
 }
 
-/// Bounds on the difference between the server's clock and the local clock. Every reply with the server's time narrows
-/// them.
+/// Bounds on the difference between the server's clock and the local clock. Every reply with the server's
+/// time narrows them.
 ///
-/// Announcements carry due times of the server's clock. The local wall clock is never read: it may be wrong, and the
-/// server's clock may jump. A reply that contradicts the bounds replaces them.
+/// Announcements carry due times of the server's clock. The local wall clock is never read: it may be wrong,
+/// and the server's clock may jump. A reply that contradicts the bounds replaces them.
 #[derive(Debug)]
 pub(crate) struct ServerClock {
     origin: Instant,
@@ -62,9 +62,10 @@ impl ServerClock {
         was_set
     }
 
-    /// When to send a call that the server should execute at this time of its clock (epoch ms). It is rather early than
-    /// late, by no more than the quickest reply took: a call that is early finds nothing, and its reply has the time again.
-    /// `None` when the time is too far in the future to matter. Before the first reply, every time may be now.
+    /// When to send a call that the server should execute at this time of its clock (epoch ms). It is rather
+    /// early than late, by no more than the quickest reply took: a call that is early finds nothing, and its
+    /// reply has the time again. `None` when the time is too far in the future to matter. Before the first
+    /// reply, every time may be now.
     pub(crate) fn instant_of(&self, epoch_ms: f64) -> Option<Instant> {
         let Some(Bounds { high, .. }) = self.bounds else { return Some(self.origin) };
         let micros = (epoch_ms * 1000.0).ceil() - high as f64;
@@ -203,7 +204,8 @@ mod tests {
             }
         }
 
-        /// Calls overlap, their replies are observed in another order than they arrived, and the clocks drift apart.
+        /// Calls overlap, their replies are observed in another order than they arrived, and the clocks drift
+        /// apart.
         #[test]
         fn is_never_late(
             calls in proptest::collection::vec((0_u64..600_000, latency(), latency()), 1..10),
@@ -222,7 +224,8 @@ mod tests {
             }
             let right = start + ms(last + ahead);
             let due = clock.instant_of(shows(last + ahead) as f64 / 1000.0).unwrap();
-            // No bound can foresee the drift from the last call to the due time, and a µs of rounding per call.
+            // No bound can foresee the drift from the last call to the due time, and a µs of rounding per
+            // call.
             let rounding = Duration::from_micros(2 * calls.len() as u64);
             let unforeseen = Duration::from_nanos((ahead + 4_000) * DRIFT_PPM as u64) + rounding;
             prop_assert!(due <= right + unforeseen, "late by {:?}", due - right);

@@ -1,8 +1,8 @@
 //! Sleeps until an instant, to a fraction of a millisecond.
 //!
-//! Tokio's timers count whole milliseconds and are rounded up, and so is the wait for events beneath them: they are late by
-//! one millisecond on average, by two at most. That would be most of the lateness of a payload. Linux has timers that are
-//! events themselves (timerfd). Other systems make do with Tokio's.
+//! Tokio's timers count whole milliseconds and are rounded up, and so is the wait for events beneath them:
+//! they are late by one millisecond on average, by two at most. That would be most of the lateness of a
+//! payload. Linux has timers that are events themselves (timerfd). Other systems make do with Tokio's.
 
 use tokio::time::{Instant, sleep_until};
 
@@ -60,8 +60,8 @@ mod linux {
         pub(super) fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            // Newer versions of Tokio deprecate it in favour of an unsafe function. It is sound here, because `OwnedFd` keeps its
-            // descriptor open.
+            // Newer versions of Tokio deprecate it in favour of an unsafe function. It is sound here, because
+            // `OwnedFd` keeps its descriptor open.
             #[allow(deprecated)]
             let fd = AsyncFd::with_interest(fd, Interest::READABLE)?;
             Ok(Self { fd, set_to: None })
@@ -77,7 +77,8 @@ mod linux {
                     self.set(left)?;
                     self.set_to = Some(at);
                 }
-                // It may still be ready because of an instant before this one, or its clock may be ahead. Then it is set again.
+                // It may still be ready because of an instant before this one, or its clock may be ahead.
+                // Then it is set again.
                 self.fd.readable().await?.clear_ready();
                 self.set_to = None;
             }

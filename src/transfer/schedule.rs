@@ -1,11 +1,11 @@
 //! When to run which queue's transfer. Pure: events and the time go in, the next step comes out.
 //!
-//! The one rule: a queue wakes at the earliest time that an announcement, a reply or a sweep has named for it. Only a run
-//! postpones a wake-up, or the message that a peer has run it.
+//! The one rule: a queue wakes at the earliest time that an announcement, a reply or a sweep has named for
+//! it. Only a run postpones a wake-up, or the message that a peer has run it.
 //!
-//! Many processes (peers) may transfer for one queue, and one call is enough. So a client whose call was too late, and that
-//! has seen the message of the quicker peer, stands down: from then on it calls a little later, and only if no message of
-//! the peer arrives in time.
+//! Many processes (peers) may transfer for one queue, and one call is enough. So a client whose call was too
+//! late, and that has seen the message of the quicker peer, stands down: from then on it calls a little
+//! later, and only if no message of the peer arrives in time.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -23,8 +23,9 @@ const UNCONFIRMED: Duration = Duration::from_secs(1);
 const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 /// The longest pause after a failure.
 const LAST_BACKOFF: Duration = Duration::from_secs(5);
-/// How long to wait for a peer that goes first: longer than its call and its message take, and short enough to do no harm
-/// when it is gone. A random time in this range, so that the waiting clients do not all step in at once.
+/// How long to wait for a peer that goes first: longer than its call and its message take, and short enough
+/// to do no harm when it is gone. A random time in this range, so that the waiting clients do not all step in
+/// at once.
 const STAND_DOWN: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(30);
 /// If the head is this near, the call was only a little early, and no peer has transferred it.
 const EARLY: Duration = Duration::from_millis(5);
@@ -71,7 +72,8 @@ struct Timing {
     sweep: Instant,
     /// A sweep was requested since the present run began.
     sweep_requested: bool,
-    /// A head that a reply to another call of this client named. Only a run supersedes it: a message of a peer may be older.
+    /// A head that a reply to another call of this client named. Only a run supersedes it: a message of a
+    /// peer may be older.
     seen: Option<Instant>,
     /// The head when the present run began, in case the run fails.
     head_of_run: Option<Instant>,
@@ -98,9 +100,9 @@ impl Timing {
 }
 
 impl Schedule {
-    /// `sweep_interval` is how often a queue runs without a named time. Up to a quarter of jitter is added each time, so
-    /// that many queues and processes do not sweep at once. With many queues the interval grows, so that all sweeps
-    /// together are no more than two a second. `seed` makes the jitter repeatable.
+    /// `sweep_interval` is how often a queue runs without a named time. Up to a quarter of jitter is added
+    /// each time, so that many queues and processes do not sweep at once. With many queues the interval
+    /// grows, so that all sweeps together are no more than two a second. `seed` makes the jitter repeatable.
     pub(crate) fn new(sweep_interval: Duration, seed: u64) -> Self {
         Self {
             sweep_interval,
@@ -110,8 +112,8 @@ impl Schedule {
         }
     }
 
-    /// Adds a queue. Its first run follows the confirmation of its subscription. An id is not used again after
-    /// [`Schedule::close`], because the end of the last run may be still to come.
+    /// Adds a queue. Its first run follows the confirmation of its subscription. An id is not used again
+    /// after [`Schedule::close`], because the end of the last run may be still to come.
     pub(crate) fn open(&mut self, queue: QueueId, now: Instant) {
         if let Entry::Vacant(vacant) = self.queues.entry(queue) {
             let state = vacant.insert(Timing {
@@ -149,8 +151,8 @@ impl Schedule {
         self.update(queue, |state| state.seen = Some(state.seen.map_or(at, |seen| seen.min(at))));
     }
 
-    /// A peer has transferred something, and this was the head then. `clock` is the server's clock at that time: earlier
-    /// announcements are covered by this head, and a later reply supersedes it.
+    /// A peer has transferred something, and this was the head then. `clock` is the server's clock at that
+    /// time: earlier announcements are covered by this head, and a later reply supersedes it.
     pub(crate) fn on_peer_transfer(
         &mut self,
         queue: QueueId,
@@ -183,8 +185,8 @@ impl Schedule {
         });
     }
 
-    /// The run succeeded. Returns whether a peer seems to have been quicker: then it is worth listening to the messages of
-    /// peers.
+    /// The run succeeded. Returns whether a peer seems to have been quicker: then it is worth listening to
+    /// the messages of peers.
     pub(crate) fn finished(&mut self, queue: QueueId, now: Instant, outcome: Transferred) -> bool {
         let Transferred { head, transferred, clock } = outcome;
         let interval = self.sweep_interval.max(SPREAD * self.queues.len() as u32);
@@ -231,8 +233,8 @@ impl Schedule {
         self.queues.get(&queue).is_some_and(|state| state.failures > 0)
     }
 
-    /// Whether no client has tried to transfer since then, as far as this client knows, and it does not mean to
-    /// do so now. A run that fails is tried again, and one that is on its way ends.
+    /// Whether no client has tried to transfer since then, as far as this client knows, and it does not mean
+    /// to do so now. A run that fails is tried again, and one that is on its way ends.
     pub(crate) fn is_idle_since(&self, queue: QueueId, since: Instant, now: Instant) -> bool {
         let is_idle = |state: &Timing| {
             !state.running && state.failures == 0 && state.active <= since && state.due() > now

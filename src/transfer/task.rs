@@ -1,5 +1,5 @@
-//! The task that transfers for all queues of a client: when to call the script for which queue, and what its replies and the
-//! announcements say.
+//! The task that transfers for all queues of a client: when to call the script for which queue, and what its
+//! replies and the announcements say.
 
 mod looks;
 
@@ -31,7 +31,6 @@ use crate::telemetry::QueueCounters;
 use crate::telemetry::events;
 use crate::upkeep::{self, OnHead, Upkeep};
 use crate::wire::keys::{self, Keys};
-use crate::wire::time;
 use looks::Looks;
 
 /// A queue that this client transfers for.
@@ -110,12 +109,13 @@ impl Task {
         mut requests: mpsc::UnboundedReceiver<Request>,
         stop: CancellationToken,
     ) {
-        // A panic would be a mistake in this program. It must not end the transfers of a process that goes on without them.
+        // A panic would be a mistake in this program. It must not end the transfers of a process that goes on
+        // without them.
         while let Err(panic) = AssertUnwindSafe(self.work(&mut requests, &stop)).catch_unwind().await {
             self.start_over(&*panic);
         }
-        // Dropping a call would be harmless, because the script is atomic. But an orderly shutdown should not leave
-        // half-read connections to the server.
+        // Dropping a call would be harmless, because the script is atomic. But an orderly shutdown should not
+        // leave half-read connections to the server.
         let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} })
             .await;
         self.queues.values().for_each(|queue| queue.counters.set_transferring(false));
@@ -136,12 +136,8 @@ impl Task {
                     Some(Request::Head(keys, due)) => self.on_head(&keys, due),
                     Some(Request::Close(keys, done)) => self.close(&keys, done),
                     Some(Request::Scheduled(keys)) => self.on_scheduled(&keys),
-                    Some(Request::FollowRetries(channel, receiver)) => {
-                        self.announcements.follow(&channel, receiver);
-                    }
-                    Some(Request::UnfollowRetries(channel, receiver)) => {
-                        self.announcements.unfollow(&channel, &receiver);
-                    }
+                    Some(Request::Follow(channel, to)) => self.announcements.follow(&channel, to),
+                    Some(Request::Unfollow(channel, to)) => self.announcements.unfollow(&channel, &to),
                     None => break,
                 },
                 notice = self.announcements.next() => {
@@ -173,8 +169,8 @@ impl Task {
         }
     }
 
-    /// Forgets everything but the queues, after a panic. Each queue is swept a second later, so that a panic that
-    /// comes back does not keep the machine busy.
+    /// Forgets everything but the queues, after a panic. Each queue is swept a second later, so that a panic
+    /// that comes back does not keep the machine busy.
     fn start_over(&mut self, panic: &(dyn Any + Send)) {
         let text =
             panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
@@ -207,7 +203,8 @@ impl Task {
         None
     }
 
-    /// Starts a transfer, now or when it is its turn: a server that is silent does not delay the queues of others.
+    /// Starts a transfer, now or when it is its turn: a server that is silent does not delay the queues of
+    /// others.
     fn start(&mut self, id: QueueId) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let server = self.conn.server_of(queue.keys.target());
@@ -384,21 +381,11 @@ impl Task {
 
     /// The head after the transfer of a peer, and the server's clock at that time, µs.
     fn peer_transfer(&mut self, channel: &str, payload: &[u8]) -> Option<(Option<Instant>, i64)> {
-        let mut words = std::str::from_utf8(payload).ok()?.split(' ');
-        let (client_id, clock, head) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+        let (client_id, clock, head) = announcements::moved(payload)?;
         if client_id.as_bytes() == self.client_id {
             return None;
         }
-        if !time::is_clock(clock) {
-            return None;
-        }
-        let head = match head {
-            "" => None,
-            head => {
-                let head = head.parse().ok().filter(|head: &f64| !head.is_nan())?;
-                self.clock_of(channel.as_bytes()).instant_of(head)
-            }
-        };
+        let head = head.and_then(|head| self.clock_of(channel.as_bytes()).instant_of(head));
         Some((head, clock))
     }
 

@@ -1,4 +1,5 @@
-//! What receivers have left behind, when there are none any more: it goes back to the target, where Java finds it, too.
+//! What receivers have left behind, when there are none any more: it goes back to the target, where Java
+//! finds it, too.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ pub(super) fn next_look(now: Instant, release_after: Duration) -> Instant {
     now + (release_after / 6).min(INTERVAL)
 }
 
-/// Releases what has been left, if no receiver has given a sign of life for this long. If it fails, it is repeated later.
+/// Releases what has been left, if no receiver has given a sign of life for this long. If it fails, it is
+/// repeated later.
 pub(super) async fn release(conn: Conn, keys: Keys, after: Duration) {
     let of_messages = keys.of_messages();
     let call = scripts::release_all(&keys, &of_messages, after.as_millis().max(1));

@@ -1,7 +1,7 @@
 //! The runs of schedules: when the one that is stored is due, the next one is stored.
 //!
-//! Every client that transfers a queue does this for its schedules. The server accepts the first one's change, and the others
-//! read what has become of it.
+//! Every client that transfers a queue does this for its schedules. The server accepts the first one's
+//! change, and the others read what has become of it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(crate) type OnHead = Arc<dyn Fn(&Keys, f64) + Send + Sync>;
 const PAGE: usize = 100;
 /// How many schedules are changed at once.
 const AT_ONCE: usize = 16;
-/// How often schedules are looked at without a run: another client may have stored an earlier one, or the clock was set.
+/// How often schedules are looked at without a run: another client may have stored an earlier one, or the
+/// clock was set.
 const LOOK: Duration = Duration::from_secs(30);
 /// The pause after a failure of the connection.
 const FAILED: Duration = Duration::from_secs(1);
@@ -36,8 +37,8 @@ const FAILED: Duration = Duration::from_secs(1);
 const REFUSED: Duration = Duration::from_secs(5);
 /// A schedule that this client cannot run is reported if no other client has run it for this long, ms.
 const OVERDUE: u64 = 2000;
-/// Clients do not look at the same time: each waits for up to this long after the run, and no longer than a part of the time
-/// until it.
+/// Clients do not look at the same time: each waits for up to this long after the run, and no longer than a
+/// part of the time until it.
 const JITTER: Duration = Duration::from_millis(20);
 /// The shortest pause.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -190,8 +191,8 @@ enum Failure {
     Connection(OpError),
 }
 
-/// Stores the run after one that is due. Returns the head, if its transfer may have to be started. Changes nothing if another
-/// client was faster.
+/// Stores the run after one that is due. Returns the head, if its transfer may have to be started. Changes
+/// nothing if another client was faster.
 async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result<Option<f64>, Failure> {
     let step = match schedule.state().map_err(|why| Failure::Unreadable(why.into()))? {
         Some(state) => Step::advance(&state, now).map_err(Failure::Unreadable)?,

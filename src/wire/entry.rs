@@ -1,16 +1,17 @@
-//! The packed entry: one pending payload in the timeout set and in the ordered list. Pure: decoding accepts any bytes.
+//! The packed entry: one pending payload in the timeout set and in the ordered list. Pure: decoding accepts
+//! any bytes.
 //!
 //! ```text
 //! current (Redisson ≥ 3.21.1)    n: 1 byte | id: n bytes   | length: 8 bytes LE | payload
 //! legacy  (Redisson ≤ 3.21.0)               id: 8 bytes    | length: 8 bytes LE | payload
 //! ```
 //!
-//! The id makes equal payloads distinct. Its bytes order entries with the same due time. redelay writes time-ordered
-//! ids (UUID v7), which keeps the order of the offers. Redisson writes random ids. The legacy id is a float64 to
-//! Redisson and eight bytes here.
+//! The id makes equal payloads distinct. Its bytes order entries with the same due time. redelay writes
+//! time-ordered ids (UUID v7), which keeps the order of the offers. Redisson writes random ids. The legacy id
+//! is a float64 to Redisson and eight bytes here.
 //!
-//! The exact length tells the formats apart. Bytes behind the payload of a current entry are ignored, as in Redisson.
-//! All other bytes are malformed: [`payload`] returns `None`.
+//! The exact length tells the formats apart. Bytes behind the payload of a current entry are ignored, as in
+//! Redisson. All other bytes are malformed: [`payload`] returns `None`.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
@@ -38,8 +39,8 @@ pub enum EntryFormat {
     /// The layout since Redisson 3.21.1 (2023-05).
     #[default]
     Current,
-    /// The layout up to Redisson 3.21.0, for a fleet that still runs such a version. Entries with the same due time
-    /// then become ready in random order, as they do with such a Redisson.
+    /// The layout up to Redisson 3.21.0, for a fleet that still runs such a version. Entries with the same
+    /// due time then become ready in random order, as they do with such a Redisson.
     Legacy,
 }
 
@@ -60,12 +61,13 @@ pub(crate) fn pack(format: EntryFormat, payload: &[u8]) -> Bytes {
         }
         EntryFormat::Legacy => loop {
             let mut entry = BytesMut::with_capacity(16 + payload.len());
-            // The random half of a UUID. A time-ordered id of eight bytes has too few random bits to make equal
-            // payloads distinct.
+            // The random half of a UUID. A time-ordered id of eight bytes has too few random bits to make
+            // equal payloads distinct.
             entry.put_slice(&Uuid::now_v7().as_bytes()[8..]);
             entry.put_u64_le(payload.len() as u64);
             entry.put_slice(payload);
-            // By chance, the bytes may be valid as a current entry with another payload. Then another id is tried.
+            // By chance, the bytes may be valid as a current entry with another payload. Then another id is
+            // tried.
             if self::payload(&entry) == Some(payload) {
                 return entry.freeze();
             }

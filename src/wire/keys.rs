@@ -29,8 +29,8 @@ use uuid::Uuid;
 /// The prefix of the channels on which transfers are published.
 pub(crate) const MOVED: &str = "redelay:moved:";
 
-/// The names of the keys and channels of one queue. Cheap to clone. Two are equal if their targets are equal, because
-/// all other names derive from the target.
+/// The names of the keys and channels of one queue. Cheap to clone. Two are equal if their targets are equal,
+/// because all other names derive from the target.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys(Arc<Names>);
 
@@ -189,7 +189,8 @@ impl Keys {
         self.0.tag.len() == self.0.target.len()
     }
 
-    /// `q` and `{q}` have the same tag, but different targets. A second colon marks names that have a brace themselves.
+    /// `q` and `{q}` have the same tag, but different targets. A second colon marks names that have a brace
+    /// themselves.
     fn marked(&self, what: &str) -> Bytes {
         let mark = if self.has_tag() { ":" } else { "" };
         [what.as_bytes(), mark.as_bytes(), &self.0.tag].concat().into()
@@ -261,8 +262,9 @@ pub(crate) fn new_binary_id() -> [u8; 16] {
 
 /// A new id that is greater than `last`, also where the clock has been set back.
 ///
-/// `Uuid::now_v7` alone does not promise that: version 1.26.1 may put an id up to a second ahead, if a thread that was
-/// interrupted brings the time of the second before. The fixed versions need a newer compiler than this crate.
+/// `Uuid::now_v7` alone does not promise that: version 1.26.1 may put an id up to a second ahead, if a thread
+/// that was interrupted brings the time of the second before. The fixed versions need a newer compiler than
+/// this crate.
 pub(crate) fn new_binary_id_after(last: [u8; 16]) -> [u8; 16] {
     let new = new_binary_id();
     if new[..12] > last[..12] { new } else { (u128::from_be_bytes(last) + (1 << 32)).to_be_bytes() }

@@ -5,9 +5,9 @@ use std::fmt;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 
-/// The id of a message. It is the same for all deliveries of the message, so it is the key that makes a handler
-/// idempotent. Ids sort by the time of the first delivery. The text has 32 hexadecimal digits; serde writes and reads that
-/// text.
+/// The id of a message. It is the same for all deliveries of the message, so it is the key that makes a
+/// handler idempotent. Ids sort by the time of the first delivery. The text has 32 hexadecimal digits; serde
+/// writes and reads that text.
 ///
 /// # Examples
 /// ```

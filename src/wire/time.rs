@@ -1,4 +1,5 @@
-//! Times as they are on the server: whole milliseconds, below the limit of Redisson's decoder. And as serde writes them.
+//! Times as they are on the server: whole milliseconds, below the limit of Redisson's decoder. And as serde
+//! writes them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,7 +28,8 @@ pub(crate) fn from_epoch_millis(millis: u64) -> SystemTime {
     (0..u64::BITS).find_map(|halvings| at(millis >> halvings)).unwrap_or(UNIX_EPOCH)
 }
 
-/// The server's clock in epoch µs, from the two parts of the reply to `TIME`; `None` if that is no time before the limit.
+/// The server's clock in epoch µs, from the two parts of the reply to `TIME`; `None` if that is no time
+/// before the limit.
 pub(crate) fn server_clock(seconds: &[u8], micros: &[u8]) -> Option<i64> {
     let below = |text, limit| {
         let number = std::str::from_utf8(text).ok()?.parse::<i64>().ok()?;

@@ -48,7 +48,8 @@ impl Context {
         }
     }
 
-    /// The name of the queue that the message came from, as the program gave it to the client: without the prefix.
+    /// The name of the queue that the message came from, as the program gave it to the client: without the
+    /// prefix.
     ///
     /// # Examples
     /// ```
@@ -115,9 +116,9 @@ impl Context {
         self.first_received
     }
 
-    /// Waits until the handler should end: its lease is certainly over, or the worker stops and its grace is over. A
-    /// handler that does not end is dropped at its next `await`: a second after the end of the grace, or, after a lost
-    /// lease, when the server says that another receiver has the message.
+    /// Waits until the handler should end: its lease is certainly over, or the worker stops and its grace is
+    /// over. A handler that does not end is dropped at its next `await`: a second after the end of the grace,
+    /// or, after a lost lease, when the server says that another receiver has the message.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -147,8 +148,8 @@ impl fmt::Debug for Context {
     }
 }
 
-/// An async function of a value, or of a value and a [`Context`], that returns what [`IntoOutcome`] allows. A closure
-/// captures state. No other type can implement this trait.
+/// An async function of a value, or of a value and a [`Context`], that returns what [`IntoOutcome`] allows. A
+/// closure captures state. No other type can implement this trait.
 ///
 /// # Examples
 /// ```no_run
@@ -173,8 +174,8 @@ impl fmt::Debug for Context {
     note = "it returns `()`, an `Outcome`, or a `Result` of one of them, whose error converts into a boxed error"
 )]
 pub trait Handler<T, A>: sealed::Sealed<T, A> + Send + Sync + 'static {
-    /// What it returns. [`Worker::run`](crate::Worker::run) needs it to be `Send`. It is not asked for here, so that the
-    /// compiler can name the value that is held across an `await` and is not.
+    /// What it returns. [`Worker::run`](crate::Worker::run) needs it to be `Send`. It is not asked for here,
+    /// so that the compiler can name the value that is held across an `await` and is not.
     type Future: Future<Output: IntoOutcome>;
 
     #[doc(hidden)]

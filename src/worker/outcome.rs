@@ -10,7 +10,8 @@ use crate::receiver::MessageId;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What to do with a message after its handler has run. A handler may also return `()`, or a `Result` whose `Err` is a [`Retry`](Self::Retry).
+/// What to do with a message after its handler has run. A handler may also return `()`, or a `Result` whose
+/// `Err` is a [`Retry`](Self::Retry).
 ///
 /// # Examples
 /// ```
@@ -41,8 +42,8 @@ pub enum Outcome {
     Reject(BoxError),
 }
 
-/// What a handler may return: `()`, an [`Outcome`], or a `Result` of one of them, whose error is anything that converts into
-/// a boxed error, such as an `anyhow::Error` or a `&str`.
+/// What a handler may return: `()`, an [`Outcome`], or a `Result` of one of them, whose error is anything
+/// that converts into a boxed error, such as an `anyhow::Error` or a `&str`.
 ///
 /// # Examples
 /// ```
@@ -77,7 +78,8 @@ impl<O: IntoOutcome, E: Into<BoxError>> IntoOutcome for Result<O, E> {
     }
 }
 
-/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` describes what happened.
+/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` describes what
+/// happened.
 ///
 /// # Examples
 /// ```no_run
@@ -99,12 +101,13 @@ pub struct Failure {
     pub payload: Bytes,
     /// The error that the handler returned, or what happened to the handler.
     pub error: BoxError,
-    /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards those: it was
-    /// rejected, it cannot be decoded, or it was the last attempt. The worker settles it right after the report. If
-    /// that fails, a second report has the server's error, and the message may be delivered again.
+    /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards
+    /// those: it was rejected, it cannot be decoded, or it was the last attempt. The worker settles it right
+    /// after the report. If that fails, a second report has the server's error, and the message may be
+    /// delivered again.
     ///
-    /// False if the message is tried again, and where the worker cannot tell: after a lost lease, and for a payload that
-    /// cannot be decoded with [`OnUndecodable::Retry`](crate::worker::OnUndecodable::Retry).
+    /// False if the message is tried again, and where the worker cannot tell: after a lost lease, and for a
+    /// payload that cannot be decoded with [`OnUndecodable::Retry`](crate::worker::OnUndecodable::Retry).
     pub is_dead: bool,
 }
 

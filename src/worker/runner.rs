@@ -1,4 +1,5 @@
-//! One of the concurrent runners of a worker: it receives a message, handles it, settles it, and receives the next one.
+//! One of the concurrent runners of a worker: it receives a message, handles it, settles it, and receives the
+//! next one.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -127,8 +128,8 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         }
     }
 
-    /// Waits for the answers, but not for servers that are silent: messages of others go on. A silent one gives no more
-    /// messages, so there are never many.
+    /// Waits for the answers, but not for servers that are silent: messages of others go on. A silent one
+    /// gives no more messages, so there are never many.
     async fn finish(&self, settling: &mut FuturesUnordered<Settling>) {
         while let Some(Some(answered)) = settling.next().now_or_never() {
             self.settled(answered);

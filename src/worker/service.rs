@@ -8,12 +8,12 @@ use tower_service::Service;
 use super::outcome::BoxError;
 use super::{Context, Handler, IntoOutcome};
 
-/// A handler from a service of the `tower` crate, so that its layers apply: timeouts, limits of rate and concurrency,
-/// your own middleware. The request is the value and its [`Context`]; the response is what a handler may return
-/// ([`IntoOutcome`]); an error is a failure, as the `Err` of a handler.
+/// A handler from a service of the `tower` crate, so that its layers apply: timeouts, limits of rate and
+/// concurrency, your own middleware. The request is the value and its [`Context`]; the response is what a
+/// handler may return ([`IntoOutcome`]); an error is a failure, as the `Err` of a handler.
 ///
-/// Each message gets a clone of the service. While that is not ready, the message stays claimed, and its lease is extended;
-/// [`Worker::timeout`](crate::Worker::timeout) covers this wait, too.
+/// Each message gets a clone of the service. While that is not ready, the message stays claimed, and its
+/// lease is extended; [`Worker::timeout`](crate::Worker::timeout) covers this wait, too.
 ///
 /// # Examples
 /// ```no_run

@@ -76,8 +76,8 @@ impl<T: 'static> Source<T> {
         if let [(name, receiver, _)] = &self.receivers[..] {
             return (name, receiver.receive().await);
         }
-        // Neither a queue that is refused nor one whose server is silent must hold up the others, and the wait that follows goes
-        // through reconnections.
+        // Neither a queue that is refused nor one whose server is silent must hold up the others, and the
+        // wait that follows goes through reconnections.
         for index in self.order() {
             let (name, receiver, _) = &self.receivers[index];
             if receiver.is_silent() {

@@ -1,5 +1,6 @@
-//! Entries from other producers, valid or not: strange ids and scores, the old format, entries in only one of the two
-//! structures, and unreadable bytes. What can be delivered is delivered once. The rest delays nothing.
+//! Entries from other producers, valid or not: strange ids and scores, the old format, entries in only one of
+//! the two structures, and unreadable bytes. What can be delivered is delivered once. The rest delays
+//! nothing.
 
 use redelay::delayed_queue::EntryFormat;
 use redelay::{BlockingQueue, DelayedQueue};
@@ -48,8 +49,8 @@ async fn takes(ready: &BlockingQueue<String>, expected: &[&str]) {
     assert_eq!(ready.poll().await.unwrap(), None);
 }
 
-/// Checks that new payloads are delivered one by one, each for only a few script calls, and that an idle queue costs
-/// none.
+/// Checks that new payloads are delivered one by one, each for only a few script calls, and that an idle
+/// queue costs none.
 async fn goes_on(server: &Server, ready: &BlockingQueue<String>, delayed: &DelayedQueue<String>) {
     let before = server.command_calls("evalsha");
     for delay in [0, 1, 2, 3, 0, 1, 2, 3, 5, 20] {
@@ -85,7 +86,8 @@ async fn ids_of_any_length_are_delivered_listed_removed_and_polled() {
     assert_eq!(polled, expected);
     fill("1");
     let (_client, ready, _delayed) = text_queues(&server).await;
-    // Their due times are equal, so they are in the order of their bytes, which begin with the length of the id.
+    // Their due times are equal, so they are in the order of their bytes, which begin with the length of the
+    // id.
     takes(&ready, &expected.each_ref().map(String::as_str)).await;
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
 }

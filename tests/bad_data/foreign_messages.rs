@@ -1,5 +1,5 @@
-//! Arbitrary messages on a wake-up channel. Entries are still delivered when they are due, and the messages do not keep
-//! the server busy with scripts.
+//! Arbitrary messages on a wake-up channel. Entries are still delivered when they are due, and the messages
+//! do not keep the server busy with scripts.
 
 use std::time::Duration;
 
@@ -40,7 +40,8 @@ async fn delivers(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>) {
     assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
 }
 
-/// The number of script calls that the ten deliveries may cost: the offers, and the wake-ups for entries due soon.
+/// The number of script calls that the ten deliveries may cost: the offers, and the wake-ups for entries due
+/// soon.
 const CALLS: u64 = 10 * 4;
 
 #[tokio::test]

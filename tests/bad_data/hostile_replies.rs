@@ -1,15 +1,16 @@
-//! A server, or somebody between it and the client, that answers anything: no panic, bounded memory, and when it answers
-//! properly again, everything works again.
+//! A server, or somebody between it and the client, that answers anything: no panic, bounded memory, and when
+//! it answers properly again, everything works again.
 //!
-//! Real clients talk to a real server through a relay, which mutates the replies on the connections of one role.
+//! Real clients talk to a real server through a relay, which mutates the replies on the connections of one
+//! role.
 //!
 //! | variable | says |
 //! |---|---|
 //! | `REDELAY_FUZZ=1000000` | mutate so many replies in each role (`make fuzz-replies`); a few thousand without it |
 //! | `REDELAY_SEED=17` | mutate with this seed; the usual one is always the same, and with `REDELAY_FUZZ` a random one |
 //!
-//! What is not tried here: more than 64 levels of arrays, and replies without end. See "Why is the size of a reply not
-//! bounded?" in docs/design/connections.md.
+//! What is not tried here: more than 64 levels of arrays, and replies without end. See "Why is the size of a
+//! reply not bounded?" in docs/design/connections.md.
 
 mod load;
 mod mutation;

@@ -1,9 +1,9 @@
-//! Unusual or wrong times, payloads and names. Each works as documented or is refused with a sentence, and nothing is
-//! lost.
+//! Unusual or wrong times, payloads and names. Each works as documented or is refused with a sentence, and
+//! nothing is lost.
 //!
 //! Payloads that do not decode: `undecodable.rs`. Entries written by others: `foreign_entries.rs`,
-//! `malformed_entries.rs`. Messages published by others: `foreign_messages.rs`. Keys of another type: `wrong_types.rs`.
-//! Addresses, credentials, options: `tests/connections`.
+//! `malformed_entries.rs`. Messages published by others: `foreign_messages.rs`. Keys of another type:
+//! `wrong_types.rs`. Addresses, credentials, options: `tests/connections`.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,8 @@ use redelay_support::{HOUR, MINUTE, Queues, builder, keys, ms, soon, text, text_
 /// Due times end below this, in ms.
 const LIMIT: Duration = Duration::from_millis(1_000_000_000_000_000);
 
-/// Checks that a call was refused before anything was sent, with a sentence that says `why` and names the queue.
+/// Checks that a call was refused before anything was sent, with a sentence that says `why` and names the
+/// queue.
 #[track_caller]
 fn is_invalid<T: std::fmt::Debug>(result: Result<T, Error>, why: &str) {
     let error = result.unwrap_err();

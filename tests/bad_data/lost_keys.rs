@@ -1,5 +1,6 @@
-//! Keys that belong together, of which somebody deletes one, or puts a key of another type in its place. What is lost then is
-//! what only that key had, as docs/keys.md says. Nothing is overwritten, delivered twice or counted for ever.
+//! Keys that belong together, of which somebody deletes one, or puts a key of another type in its place. What
+//! is lost then is what only that key had, as docs/keys.md says. Nothing is overwritten, delivered twice or
+//! counted for ever.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -213,7 +214,8 @@ async fn dead_letters_agree_again_without_receivers() {
     client.shutdown().await;
 }
 
-/// What somebody else has written into the hash of the letters stays. It is looked at once, and reported once.
+/// What somebody else has written into the hash of the letters stays. It is looked at once, and reported
+/// once.
 #[tokio::test]
 async fn what_is_no_dead_letter_is_not_looked_at_again_and_again() {
     let server = Server::start();

@@ -1,5 +1,5 @@
-//! Payloads, entries, messages and keys that are unusual, malformed or of another type: each works as documented or is
-//! refused with a sentence, and nothing is lost.
+//! Payloads, entries, messages and keys that are unusual, malformed or of another type: each works as
+//! documented or is refused with a sentence, and nothing is lost.
 
 mod foreign_entries;
 mod foreign_messages;

@@ -1,5 +1,5 @@
-//! Unreadable entries are quarantined with their scores, wherever a client finds them. Their neighbours are delivered
-//! once, and the queue goes on.
+//! Unreadable entries are quarantined with their scores, wherever a client finds them. Their neighbours are
+//! delivered once, and the queue goes on.
 
 use redelay::{BlockingQueue, DelayedQueue};
 use redelay_fixture::{Server, until_async};
@@ -43,8 +43,8 @@ fn quarantined(server: &Server) -> Vec<(String, Vec<u8>)> {
     list.chunks(2).map(|pair| (String::from_utf8(pair[0].clone()).unwrap(), pair[1].clone())).collect()
 }
 
-/// Takes these payloads, and then new ones one by one, each for only a few script calls. Checks that an idle queue
-/// costs none.
+/// Takes these payloads, and then new ones one by one, each for only a few script calls. Checks that an idle
+/// queue costs none.
 async fn takes_and_goes_on(
     server: &Server,
     ready: &BlockingQueue<String>,

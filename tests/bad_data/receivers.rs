@@ -1,6 +1,8 @@
-//! Settings, calls and keys with which receivers cannot do what they should: clear errors, and nothing is lost.
+//! Settings, calls and keys with which receivers cannot do what they should: clear errors, and nothing is
+//! lost.
 //!
-//! Settings out of their range are in `tests/queues`: those of receivers in `receiving.rs`, those of workers in `workers.rs`.
+//! Settings out of their range are in `tests/queues`: those of receivers in `receiving.rs`, those of workers
+//! in `workers.rs`.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -13,8 +15,9 @@ use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{DEAD, DEAD_MESSAGES, HOUR, MESSAGES, Queues, builder, ms, number_queues, soon};
 use tokio::time::timeout;
 
-/// A lease that is shorter than three round trips may end before it is extended. One that is shorter than a round trip is over when
-/// the message arrives, which nobody handles then. Each message is acknowledged once, or dead.
+/// A lease that is shorter than three round trips may end before it is extended. One that is shorter than a
+/// round trip is over when the message arrives, which nobody handles then. Each message is acknowledged once,
+/// or dead.
 #[tokio::test]
 async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
     const COUNT: i64 = 12;

@@ -1,5 +1,6 @@
-//! Keys of another type in place of a queue's keys. Each operation is refused with a sentence, nothing is half written,
-//! and other queues of the same client go on. When the wrong key is gone, everything goes on by itself.
+//! Keys of another type in place of a queue's keys. Each operation is refused with a sentence, nothing is
+//! half written, and other queues of the same client go on. When the wrong key is gone, everything goes on by
+//! itself.
 
 use std::time::{Duration, SystemTime};
 
@@ -224,7 +225,8 @@ async fn moving_into_a_key_of_another_type_moves_nothing() {
     assert!(lasting(&server) == before);
 }
 
-/// Returns when the client has made a successful transfer call, so that a later failure is not the first result.
+/// Returns when the client has made a successful transfer call, so that a later failure is not the first
+/// result.
 async fn first_look(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>) {
     delayed.offer(&0, Duration::ZERO).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 0);
@@ -436,7 +438,8 @@ async fn a_taker_in_a_loop_pauses_after_refusals() {
     assert!(right.elapsed() < ms(3000), "{:?}", right.elapsed());
 }
 
-/// Each key of receivers, while somebody receives: errors, events and stats name it; and "recovered" is said when it is true.
+/// Each key of receivers, while somebody receives: errors, events and stats name it; and "recovered" is said
+/// when it is true.
 #[cfg(feature = "tracing")]
 #[tokio::test]
 async fn what_receivers_say_of_a_wrong_key_is_true() {

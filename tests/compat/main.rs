@@ -1,4 +1,5 @@
-//! redelay beside a real Redisson on the same servers. Either of them offers, transfers and takes, in every combination.
+//! redelay beside a real Redisson on the same servers. Either of them offers, transfers and takes, in every
+//! combination.
 
 mod jobs;
 mod objects;
@@ -62,7 +63,8 @@ impl Cast {
         offerer.tell(&["offer", queue, "\"far\"", HOUR]);
         let mut expected = Vec::new();
         for n in 0..count {
-            // Decreasing delays, far apart: each entry is a new head, and payloads are taken in the order of due times.
+            // Decreasing delays, far apart: each entry is a new head, and payloads are taken in the order of
+            // due times.
             let delay = (count - n) * 25;
             offerer.tell(&["offer", queue, &format!("\"v{n} é\""), &delay.to_string()]);
             expected.insert(0, json!(format!("v{n} é")));
@@ -194,7 +196,8 @@ fn every_codec_in_both_directions() {
     }
 }
 
-/// Each side reads thousands of objects that the other side wrote: those of one seed; `make soak` takes random ones.
+/// Each side reads thousands of objects that the other side wrote: those of one seed; `make soak` takes
+/// random ones.
 #[test]
 fn objects_of_every_class_in_both_directions() {
     const OBJECTS: usize = 2000;
@@ -283,9 +286,9 @@ fn redelay_announces_new_heads_only_and_in_plain_digits() {
     assert!(channel.get_message().is_err(), "nothing else was announced");
 }
 
-/// Redisson has one timer, and sets it to the time that was announced last. A reply with a later head has the same
-/// effect if it is handled after the announcement of an earlier one. A test can cause an announcement, but not that
-/// race.
+/// Redisson has one timer, and sets it to the time that was announced last. A reply with a later head has the
+/// same effect if it is handled after the announcement of an earlier one. A test can cause an announcement,
+/// but not that race.
 #[test]
 fn a_redelay_on_the_queue_heals_redissons_lost_wake_ups() {
     let server = Server::start();
@@ -397,7 +400,8 @@ mod legacy {
         let mut rust = Setup::new(&url).rust();
         rust.open("q");
         until("nothing is left pending", || server.zset("redisson_delay_queue_timeout:{q}").is_empty());
-        // Redisson's script appends before it fails, and again with every retry, so it makes duplicates itself.
+        // Redisson's script appends before it fails, and again with every retry, so it makes duplicates
+        // itself.
         let mut taken = server.list("q");
         let delivered = taken.len();
         taken.sort();

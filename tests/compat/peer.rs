@@ -110,8 +110,8 @@ impl Peer {
         assert_eq!(answer, "ok", "{} answers {fields:?}", self.who);
     }
 
-    /// Opens a delayed queue. These tests run many virtual machines at once, so Redisson may exceed its own 7.5 s for a
-    /// subscription. Then this tries again.
+    /// Opens a delayed queue. These tests run many virtual machines at once, so Redisson may exceed its own
+    /// 7.5 s for a subscription. Then this tries again.
     pub(crate) fn open(&mut self, queue: &str) {
         let tries = 4;
         let opened = (0..tries).any(|_| {
@@ -160,7 +160,8 @@ fn rust_peer() -> &'static Path {
         let target = profile.parent().expect("a target folder");
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--package", "redelay-peer", "--target-dir"]).arg(target);
-        // With the variables that cargo sets for a test, `ring` and all that depends on it would be compiled again.
+        // With the variables that cargo sets for a test, `ring` and all that depends on it would be compiled
+        // again.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {

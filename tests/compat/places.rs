@@ -1,4 +1,5 @@
-//! What a type writes where nothing declares its class: Redisson reads it, and what it writes then is the same value.
+//! What a type writes where nothing declares its class: Redisson reads it, and what it writes then is the
+//! same value.
 
 use std::fmt::Debug;
 

@@ -177,7 +177,8 @@ async fn dead_letters_are_sent_to_a_queue_that_java_reads() {
     client.shutdown().await;
 }
 
-/// Number 33. On another queue, the same is done without what waits for retries, and Redisson gives the same answers.
+/// Number 33. On another queue, the same is done without what waits for retries, and Redisson gives the same
+/// answers.
 #[test]
 fn java_does_not_see_what_waits_for_retries() {
     for redisson in VERSIONS {
@@ -288,8 +289,8 @@ fn consumers_of_both_languages_get_each_message_once() {
     const RECEIVER: usize = 300;
     const WORKER: usize = 400;
     const CONCURRENCY: usize = 16;
-    // All of them get their share, even if the worker handles some more before it stops: on a busy computer, the signal comes
-    // some rounds late.
+    // All of them get their share, even if the worker handles some more before it stops: on a busy computer,
+    // the signal comes some rounds late.
     const { assert!(2 * OF_EACH > 2 * TAKER + 2 * RECEIVER + WORKER + 20 * CONCURRENCY) };
 
     for redisson in VERSIONS {

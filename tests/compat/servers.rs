@@ -1,5 +1,5 @@
-//! redelay and Redisson on the same cluster, and on a master that the same sentinels name: before and after failovers and moves of a
-//! slot, and through them.
+//! redelay and Redisson on the same cluster, and on a master that the same sentinels name: before and after
+//! failovers and moves of a slot, and through them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,8 +40,8 @@ struct Change<'a> {
 }
 
 impl Cast {
-    /// Both have pending entries, both transfer, takers of both wait, and both offer while the change happens. Then everything is
-    /// delivered, once. `happen` returns the master of the queue.
+    /// Both have pending entries, both transfer, takers of both wait, and both offer while the change
+    /// happens. Then everything is delivered, once. `happen` returns the master of the queue.
     fn play_through<'a>(&mut self, change: &Change<'_>, happen: impl FnOnce() -> &'a Server) {
         let Change { what, master, replicas, .. } = change;
         let patience = Duration::from_secs(60);
@@ -163,8 +163,8 @@ fn take_until_the_end(rust: &mut Peer, taken: &Mutex<Vec<String>>) {
     }
 }
 
-/// Redisson may send a poll once more after its caller was told that it failed, or that there is nothing. Then it takes a payload
-/// for nobody.
+/// Redisson may send a poll once more after its caller was told that it failed, or that there is nothing.
+/// Then it takes a payload for nobody.
 fn until_no_poll_is_left(master: &Server) {
     let (begun, mut seen) = (Instant::now(), Instant::now());
     // Longer than Redisson's pause between two tries, and than a poll.

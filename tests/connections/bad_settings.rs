@@ -1,5 +1,5 @@
-//! Addresses, credentials, servers and options that cannot work. Each is refused with a sentence that says what to fix.
-//! If waiting cannot help, it is refused at once. No error contains the password.
+//! Addresses, credentials, servers and options that cannot work. Each is refused with a sentence that says
+//! what to fix. If waiting cannot help, it is refused at once. No error contains the password.
 
 use std::time::Duration;
 

@@ -260,7 +260,8 @@ async fn idle_queues_share_two_connections_to_each_master() {
     client.shutdown().await;
 }
 
-/// With takers, a receiver, and confirmations of replicas, each master has one more connection for each of these.
+/// With takers, a receiver, and confirmations of replicas, each master has one more connection for each of
+/// these.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_of_a_busy_client() {
     let builder = Client::builder().url(cluster().url()).client_name("busy").replicas(1, ms(1000));
@@ -300,7 +301,8 @@ fn name_on(cluster: &Cluster, port: u16) -> String {
     names.find(|name| cluster.master_of(cluster.slot_of(name)).port() == port).unwrap()
 }
 
-/// Ten thousand cost as little: a question about the slots each second, four looks at some of them, and a few sweeps.
+/// Ten thousand cost as little: a question about the slots each second, four looks at some of them, and a few
+/// sweeps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_idle_queues_cost_next_to_nothing() {
     const QUEUES: usize = 10_000;

@@ -1,4 +1,5 @@
-//! Connections that are given up, refused or demoted. No payload is lost or duplicated, and no process needs a restart.
+//! Connections that are given up, refused or demoted. No payload is lost or duplicated, and no process needs
+//! a restart.
 
 mod announcements;
 mod foreign_replies;

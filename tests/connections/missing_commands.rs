@@ -1,5 +1,5 @@
-//! Servers that lack commands, as managed services and proxies do, and users who may not run them: redelay does without, or its
-//! error names the command.
+//! Servers that lack commands, as managed services and proxies do, and users who may not run them: redelay
+//! does without, or its error names the command.
 
 use std::time::{Duration, Instant};
 

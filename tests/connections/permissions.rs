@@ -1,4 +1,5 @@
-//! Every call without every single permission: the answer is true, and everything is where it was or where it belongs.
+//! Every call without every single permission: the answer is true, and everything is where it was or where it
+//! belongs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,8 +13,8 @@ use redelay_support::{
     woken,
 };
 
-/// Every command that any script or call of redelay uses, except those without which nothing works at all: they are read
-/// from the sources, so that none is forgotten.
+/// Every command that any script or call of redelay uses, except those without which nothing works at all:
+/// they are read from the sources, so that none is forgotten.
 fn commands() -> BTreeSet<String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut folders, mut commands) = (vec![sources], BTreeSet::new());
@@ -88,8 +89,8 @@ impl Rig {
         Self { server, client, ready, delayed, free }
     }
 
-    /// Three payloads are pending, three are ready, one malformed entry is quarantined, and another is the last of the
-    /// ordered list.
+    /// Three payloads are pending, three are ready, one malformed entry is quarantined, and another is the
+    /// last of the ordered list.
     async fn fill(&self) {
         self.server.cmd(["FLUSHALL"]);
         for payload in ["pending 1", "pending 2", "pending 3"] {
@@ -135,8 +136,8 @@ fn queues(client: &Client) -> (BlockingQueue<String>, DelayedQueue<String>) {
 /// What a call answered: the payloads that it took out and those that it stored.
 type Outcome = redelay::Result<(Vec<String>, Vec<String>)>;
 
-/// Makes each call without each permission. A refusal must have changed nothing; after anything else, each payload is
-/// in one place.
+/// Makes each call without each permission. A refusal must have changed nothing; after anything else, each
+/// payload is in one place.
 async fn each<F: AsyncFn(&Rig) -> Outcome>(call: F) {
     let rig = Rig::start(false).await;
     let mut refused = BTreeSet::new();
@@ -490,7 +491,8 @@ async fn a_transfer_that_is_taken_back_changes_nothing() {
     assert_eq!(rig.free.0.read_all().await.unwrap(), ["1", "x", "1", "1", "2"]);
 }
 
-/// Due entries far behind in a list whose others are not due: each is overwritten, and one command removes them.
+/// Due entries far behind in a list whose others are not due: each is overwritten, and one command removes
+/// them.
 #[tokio::test]
 async fn transfers_from_the_middle_of_a_list() {
     const LATER: usize = 1_500; // more than a chunk of the search

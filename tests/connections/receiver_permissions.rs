@@ -1,4 +1,5 @@
-//! Receivers without every single permission: the answer is true, and every message is settled, waiting or dead, once.
+//! Receivers without every single permission: the answer is true, and every message is settled, waiting or
+//! dead, once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use redelay_fixture::{Server, until_async};
 use redelay_support::{TARGET, ms, soon};
 use tokio::time::timeout;
 
-/// Every command that a receiver uses, except those without which nothing works at all. The scripts name them.
+/// Every command that a receiver uses, except those without which nothing works at all. The scripts name
+/// them.
 fn commands() -> Vec<String> {
     let scripts = concat!(
         include_str!("../../src/scripts/receive.lua"),

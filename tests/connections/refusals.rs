@@ -1,8 +1,8 @@
-//! What a caller sees when a server refuses a command for now, or sends it to another server, and how often the command is
-//! executed.
+//! What a caller sees when a server refuses a command for now, or sends it to another server, and how often
+//! the command is executed.
 //!
-//! A [`Gate`] in front of a real server refuses chosen commands, as a server in such a state would. So the servers of all
-//! versions say the same, at the right moment.
+//! A [`Gate`] in front of a real server refuses chosen commands, as a server in such a state would. So the
+//! servers of all versions say the same, at the right moment.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -301,8 +301,8 @@ async fn refuses(is_cluster: bool, rows: &[Row]) {
                 if found == expected {
                     break;
                 }
-                // After MOVED, an answer that was on its way may name the old address once more. Then the connection is given up,
-                // with all that is in flight.
+                // After MOVED, an answer that was on its way may name the old address once more. Then the
+                // connection is given up, with all that is in flight.
                 tokio::time::sleep(ms(500)).await;
             }
             if found != expected {
@@ -314,7 +314,8 @@ async fn refuses(is_cluster: bool, rows: &[Row]) {
     client.shutdown().await;
 }
 
-/// Makes a call that the server refuses once. Returns its outcome, how often it was refused, and how often it was executed.
+/// Makes a call that the server refuses once. Returns its outcome, how often it was refused, and how often it
+/// was executed.
 async fn refused_once(
     gate: &Gate,
     client: &Client,
@@ -370,7 +371,8 @@ async fn refused_once(
     (outcome, refused, executed)
 }
 
-/// A server that refuses until the command timeout is over: the error says whether anything may have been executed.
+/// A server that refuses until the command timeout is over: the error says whether anything may have been
+/// executed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_of_a_cluster_that_goes_on_refusing() {
     use Outcome::{Unavailable, Unknown};

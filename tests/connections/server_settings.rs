@@ -28,7 +28,8 @@ async fn a_call_above_a_limit_of_the_server_says_so() {
     }
 }
 
-/// The server limits the size of an argument, and not of the call. An offer whose reply is lost is sent again with its receipt.
+/// The server limits the size of an argument, and not of the call. An offer whose reply is lost is sent again
+/// with its receipt.
 #[tokio::test]
 async fn many_arguments_above_a_limit_are_executed_once() {
     let server = Server::builder().config("client-query-buffer-limit 1mb").start();

@@ -17,7 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// No connection is silent for longer, whatever is sent on it.
 const SILENT: Duration = Duration::from_secs(13);
 
-/// A client behind a proxy that has transferred once, so that the server knows its scripts; and one beside it that offers.
+/// A client behind a proxy that has transferred once, so that the server knows its scripts; and one beside it
+/// that offers.
 async fn transferring(command_timeout: Duration) -> (Server, Proxy, Queues<i64>, Queues<i64>) {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
@@ -45,7 +46,8 @@ async fn replaced_after(silence: Duration, proxy: &Proxy, count: usize) {
 async fn what_is_due_moves_on_a_slow_link_after_the_server_has_forgotten_the_scripts() {
     let (server, proxy, queues, producer) = transferring(ms(5_000)).await;
     proxy.delay(ms(200));
-    // On a link that takes longer than a connection may be silent, the first try is in vain, and the second has more time.
+    // On a link that takes longer than a connection may be silent, the first try is in vain, and the second
+    // has more time.
     for (n, speed, lost) in [(2, 2000, 0), (3, 2000, 0), (4, 1000, 1)] {
         proxy.throttle(speed);
         server.flush_scripts();
@@ -104,8 +106,8 @@ async fn a_mute_connection_is_given_up_though_its_callers_are_in_a_hurry() {
     until_async("it answers again", || async { hasty.len().await.is_ok() }).await;
 }
 
-/// A network that forgets idle connections: what is sent on them vanishes. The first call after that works within 2 s, on a new
-/// connection; one that has only 500 ms fails at most once.
+/// A network that forgets idle connections: what is sent on them vanishes. The first call after that works
+/// within 2 s, on a new connection; one that has only 500 ms fails at most once.
 #[tokio::test]
 async fn the_first_call_after_a_silent_drop_works() {
     let server = Server::start();
@@ -174,7 +176,8 @@ async fn idle_connections_are_tested() {
     assert_eq!(soon(queues.ready.take()).await.unwrap(), 7);
 }
 
-/// While a connection is in use, nothing is sent for its sake; and one that is idle gets two commands a minute.
+/// While a connection is in use, nothing is sent for its sake; and one that is idle gets two commands a
+/// minute.
 #[tokio::test]
 async fn a_test_is_rare() {
     let server = Server::start();

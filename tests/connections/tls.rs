@@ -71,7 +71,8 @@ impl Certificates {
         std::fs::read(self.path(file)).expect("a file")
     }
 
-    /// The port on which the server speaks TLS from now on. `clients` is whether it requires client certificates.
+    /// The port on which the server speaks TLS from now on. `clients` is whether it requires client
+    /// certificates.
     fn serve(&self, server: &Server, certificate: &str, clients: &str) -> u16 {
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
@@ -150,7 +151,8 @@ async fn works(builder: ClientBuilder) {
     client.shutdown().await;
 }
 
-/// The error of a handshake that cannot succeed. It is reported at once, although there would be time to retry.
+/// The error of a handshake that cannot succeed. It is reported at once, although there would be time to
+/// retry.
 async fn refused(builder: ClientBuilder, parts: &[&str]) -> Error {
     let error = soon(builder.connect_timeout(LONG).connect()).await.expect_err("no connection");
     let text = error.to_string();
@@ -254,7 +256,8 @@ async fn client_certificates() {
 #[tokio::test]
 async fn a_server_without_tls() {
     let server = Server::start();
-    // Redis reads a handshake as an inline command, which may need a line break. Not every handshake contains one.
+    // Redis reads a handshake as an inline command, which may need a line break. Not every handshake contains
+    // one.
     let builder = || localhost(server.port(), Tls::new()).connect_timeout(Duration::from_secs(4));
     let error = builder().connect().await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Tls | ErrorKind::Unavailable), "{error:?}");
@@ -264,8 +267,8 @@ async fn a_server_without_tls() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
 }
 
-/// When a server's certificate is replaced by an untrusted one, the client waits for the server, and reports the
-/// reason.
+/// When a server's certificate is replaced by an untrusted one, the client waits for the server, and reports
+/// the reason.
 #[tokio::test]
 async fn a_certificate_that_changes_later() {
     let Some(server) = server() else { return };

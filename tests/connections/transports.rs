@@ -156,9 +156,9 @@ async fn as_a_user_with_few_permissions() {
 async fn as_a_user_with_too_few_permissions() {
     let server = Server::start();
     let user = documented_user();
-    // The second try of an offer needs the first of these; the second one names the list that a blocking pop is refused. Without the
-    // third one, schedules are read to find out whether there are any. Of the last two, either deletes; without `DEL`, receipts
-    // stay until they expire.
+    // The second try of an offer needs the first of these; the second one names the list that a blocking pop
+    // is refused. Without the third one, schedules are read to find out whether there are any. Of the last
+    // two, either deletes; without `DEL`, receipts stay until they expire.
     let rarely_needed = ["+get", "+type", "+exists", "+del", "+unlink"];
     for permission in user.iter().filter(|word| word.starts_with('+') && !word.starts_with("+@")) {
         server.cmd(["FLUSHALL"]);
@@ -220,8 +220,8 @@ async fn as_a_user_who_moves_nothing() {
     assert_eq!(ready.poll().await.expect("a poll").as_deref(), Some("one"));
 }
 
-/// A transfer forgets the ids of the jobs that it delivers. Without the permission they are delivered all the same, and a later
-/// sweep forgets them.
+/// A transfer forgets the ids of the jobs that it delivers. Without the permission they are delivered all the
+/// same, and a later sweep forgets them.
 #[tokio::test]
 async fn as_a_user_who_cannot_forget_jobs() {
     const JOBS: &str = "redelay:jobs:{q}";
@@ -248,8 +248,8 @@ async fn each_missing_permission_is_named() {
     }
     let user = documented_user();
     let single = user.iter().filter_map(|word| word.strip_prefix('+').filter(|name| !name.starts_with('@')));
-    // Without `eval`, the check itself is refused. Only receivers need the next three, and many clients have none. Others do what
-    // the last two do.
+    // Without `eval`, the check itself is refused. Only receivers need the next three, and many clients have
+    // none. Others do what the last two do.
     let not_reported = ["eval", "hmget", "hscan", "hexists", "exists", "unlink"];
     // These are granted by categories.
     let others = ["blpop", "brpop", "publish", "subscribe", "zadd", "rpush", "client|kill", "client|unblock"];
@@ -275,8 +275,8 @@ async fn each_missing_permission_is_named() {
     }
 }
 
-/// Runs twice. As a test, it makes certificates and a server, and starts itself with the URL and the authority to
-/// trust. The environment of the test process must not contain the authority.
+/// Runs twice. As a test, it makes certificates and a server, and starts itself with the URL and the
+/// authority to trust. The environment of the test process must not contain the authority.
 #[cfg(feature = "tls")]
 #[tokio::test]
 async fn over_tls_with_a_certificate_that_is_verified() {

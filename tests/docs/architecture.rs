@@ -1,5 +1,5 @@
-//! The orders of modules that CONTRIBUTING.md prints, the dependencies that docs/design explains, those of the
-//! codec crate, and the features that the front page lists, compared with the sources.
+//! The orders of modules that CONTRIBUTING.md prints, the dependencies that docs/design explains, those of
+//! the codec crate, and the features that the front page lists, compared with the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,7 +35,7 @@ fn ranks(package: &Package) -> BTreeMap<String, usize> {
     ranks
 }
 
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+pub(super) fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         if entry.is_dir() {
             sources(&entry, into);

@@ -115,8 +115,8 @@ async fn a_user_of_the_sentinels() {
     client.shutdown().await;
 }
 
-/// The permissions for a queue are enough in a cluster, with those that the section on clusters adds: nothing else is refused,
-/// before a failover and after it.
+/// The permissions for a queue are enough in a cluster, with those that the section on clusters adds: nothing
+/// else is refused, before a failover and after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_of_a_cluster() {
     let text = include_str!("../../docs/deployment.md");

@@ -1,9 +1,11 @@
-//! The reasons in `docs/design`: each has its place in the index and its form, and the files that they name exist.
+//! The reasons in `docs/design`: each has its place in the index and its form, and the files that they name
+//! exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a topic, and the most words of an answer without its tables. A longer answer is two questions.
+/// The most bytes of a topic, and the most words of an answer without its tables. A longer answer is two
+/// questions.
 const BYTES: usize = 15_000;
 const WORDS: usize = 250;
 

@@ -1,5 +1,5 @@
-//! Whoever searches the documentation for the name of a method in Redisson finds its counterpart: `docs/from-redisson.md`
-//! names both, and the sources have the former as an alias of the latter.
+//! Whoever searches the documentation for the name of a method in Redisson finds its counterpart:
+//! `docs/from-redisson.md` names both, and the sources have the former as an alias of the latter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

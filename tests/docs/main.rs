@@ -10,5 +10,6 @@ mod from_redisson;
 mod observability;
 mod operators;
 mod patterns;
+mod size;
 mod tour;
 mod troubleshooting;

@@ -1,5 +1,5 @@
-//! Events and spans have the names and fields that `docs/observability.md` promises. Each change of state is reported
-//! once, and nothing is reported while all is well.
+//! Events and spans have the names and fields that `docs/observability.md` promises. Each change of state is
+//! reported once, and nothing is reported while all is well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -382,8 +382,8 @@ async fn everything_documented_is_reported() {
     assert_eq!(listener.named("redelay.transfer.stalled")[0].fields["queue"], "q");
     assert_eq!(client.stats().stalled_transfers, 1);
 
-    // A permission that is taken away. If a transfer comes before the look, it is refused, which says more, and the queue
-    // is not looked at.
+    // A permission that is taken away. If a transfer comes before the look, it is refused, which says more,
+    // and the queue is not looked at.
     loop {
         let refused = times("redelay.transfer.failing");
         server.cmd(["ACL", "SETUSER", "worker", "-zcount"]);

@@ -1,5 +1,5 @@
-//! The table of the handles for operators in `src/admin.rs`, compared with their methods: each has each verb that the table names,
-//! and no other; and its rows can be copied, compared and serialized.
+//! The table of the handles for operators in `src/admin.rs`, compared with their methods: each has each verb
+//! that the table names, and no other; and its rows can be copied, compared and serialized.
 
 /// A handle and its source.
 const HANDLES: [(&str, &str); 5] = [

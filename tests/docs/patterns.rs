@@ -15,7 +15,8 @@ fn blocks(page: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Each file is the description of its pattern, and a block of the page in full. So what is shown is what is run.
+/// Each file is the description of its pattern, and a block of the page in full. So what is shown is what is
+/// run.
 #[test]
 fn the_page_shows_the_programs_that_run() {
     let page = include_str!("../../docs/patterns.md");

@@ -6,7 +6,8 @@ use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async, until_async_within};
 use redelay_support::{CHANNEL, HOUR, MINUTE, ORDERED_LIST, TIMEOUT_SET, keys, ms, soon};
 
-/// A client of a user with all permissions, changed by these ACL rules. It sweeps as often as the options allow.
+/// A client of a user with all permissions, changed by these ACL rules. It sweeps as often as the options
+/// allow.
 async fn queues(
     server: &Server,
     user: &str,

@@ -1,5 +1,5 @@
-//! Offers around a failover: how many are acknowledged, how many of these are gone, and whether later ones are delivered.
-//! And what is waited for before and after it.
+//! Offers around a failover: how many are acknowledged, how many of these are gone, and whether later ones
+//! are delivered. And what is waited for before and after it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use redelay_fixture::{Server, until_async};
 use redelay_support::{HOUR, ms, soon};
 use tokio::task::block_in_place;
 
-/// Eight callers offer to `q` without a pause, from a second before the failover until half a second after it. Returns how many
-/// offers were acknowledged, and how many of them are not pending in the end.
+/// Eight callers offer to `q` without a pause, from a second before the failover until half a second after
+/// it. Returns how many offers were acknowledged, and how many of them are not pending in the end.
 pub(crate) async fn acknowledged_and_lost(
     builder: ClientBuilder,
     fail_over: impl FnOnce(),
@@ -65,13 +65,14 @@ pub(crate) async fn until_replicated(master: &Server, replica: &Server) {
     until_async("it is replicated", || async { replica.replication_offset() >= least }).await;
 }
 
-/// A replica does not know the scripts of the client when it is promoted. That of Redis 6.2 does: `SCRIPT LOAD` was replicated.
+/// A replica does not know the scripts of the client when it is promoted. That of Redis 6.2 does: `SCRIPT
+/// LOAD` was replicated.
 pub(crate) fn lacks_scripts(replica: &Server) -> bool {
     replica.cached_scripts() == 0 || replica.version().major < 7
 }
 
-/// Waits until no client has a connection to a server that is no master any more, and nothing is parked there. Does nothing if it is
-/// down.
+/// Waits until no client has a connection to a server that is no master any more, and nothing is parked
+/// there. Does nothing if it is down.
 pub(crate) async fn until_left(old: &Server) {
     if old.is_running() {
         until_async("the old master is left", || async {

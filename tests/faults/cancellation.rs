@@ -1,5 +1,6 @@
-//! Drops futures at each of their polls, thousands of times, while other tasks produce and take. Every acknowledged
-//! payload is received exactly once, or is still there at the end. A dropped offer is stored at most once.
+//! Drops futures at each of their polls, thousands of times, while other tasks produce and take. Every
+//! acknowledged payload is received exactly once, or is still there at the end. A dropped offer is stored at
+//! most once.
 //!
 //! `give_back.rs` drops single futures at a chosen moment. `lost_replies.rs` is about lost replies.
 
@@ -18,8 +19,8 @@ use crate::ledger::Offered;
 /// The number of tasks that drop calls concurrently, so that thousands take a second or two.
 const DROPPING: usize = 8;
 
-/// Drops calls at each of their polls while a producer puts and offers, and other tasks take, in the same client and in
-/// another one.
+/// Drops calls at each of their polls while a producer puts and offers, and other tasks take, in the same
+/// client and in another one.
 fn drop_under_load(victim: Call) {
     let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
     let poll_any: Call = |queues| {
@@ -180,8 +181,8 @@ fn offer_all() {
     drop_offers(3);
 }
 
-/// A single taker is dropped at each of its polls. What it receives and what is left at the end is what was put, in
-/// order.
+/// A single taker is dropped at each of its polls. What it receives and what is left at the end is what was
+/// put, in order.
 fn keeps_the_order(victim: impl AsyncFn(Traffic, Queues)) {
     for runtime in runtimes() {
         let server = Server::start();

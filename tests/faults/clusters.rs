@@ -1,5 +1,5 @@
-//! A cluster whose masters are replaced: the client goes on with the server of the moment, nothing waits for ever, and the
-//! queues of other servers are not delayed.
+//! A cluster whose masters are replaced: the client goes on with the server of the moment, nothing waits for
+//! ever, and the queues of other servers are not delayed.
 
 mod confirmations;
 mod many_queues;
@@ -83,7 +83,8 @@ async fn slowest(client: Client, name: String, is_over: Arc<AtomicBool>) -> Dura
     slowest
 }
 
-/// How long the server refuses every command of a key at most, until `is_over`: while it does not know who the masters are.
+/// How long the server refuses every command of a key at most, until `is_over`: while it does not know who
+/// the masters are.
 fn longest_refusal(mut server: redis::Connection, name: &str, is_over: &AtomicBool) -> Duration {
     let (mut longest, mut accepted) = (Duration::ZERO, Instant::now());
     while !is_over.load(Ordering::Relaxed) {
@@ -96,8 +97,8 @@ fn longest_refusal(mut server: redis::Connection, name: &str, is_over: &AtomicBo
     longest
 }
 
-/// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is what others offer and
-/// push after it.
+/// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is
+/// what others offer and push after it.
 async fn goes_on(failure: Failure) {
     for round in 0..rounds() {
         goes_on_once(failure, round % 2 == 0).await;
@@ -292,7 +293,8 @@ async fn servers_that_the_url_does_not_name_are_found() {
     client.shutdown().await;
 }
 
-/// The seeds are gone, and with them all masters: their replicas are known, and say that they have replaced them.
+/// The seeds are gone, and with them all masters: their replicas are known, and say that they have replaced
+/// them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_that_replace_all_masters_at_once_are_found() {
     let cluster = Cluster::start();
@@ -316,7 +318,8 @@ async fn replicas_that_replace_all_masters_at_once_are_found() {
         masters.iter().map(Server::blocked_clients).sum::<u64>() == names.len() as u64
     })
     .await;
-    // A server does not name a replica before it has received something. Two answers later, the client knows it.
+    // A server does not name a replica before it has received something. Two answers later, the client knows
+    // it.
     let named = |master: &Server| {
         let slots = format!("{:?}", master.cmd(["CLUSTER", "SLOTS"]));
         replicas.iter().all(|replica| slots.contains(&format!("int({})", replica.port())))
@@ -345,7 +348,8 @@ async fn replicas_that_replace_all_masters_at_once_are_found() {
     client.shutdown().await;
 }
 
-/// A whole shard is down: its queues fail with its address, and come back with it. Others go on, as far as the servers let them.
+/// A whole shard is down: its queues fail with its address, and come back with it. Others go on, as far as
+/// the servers let them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shard_without_a_server() {
     let cluster = Cluster::start();
@@ -380,7 +384,8 @@ async fn a_shard_without_a_server() {
     client.shutdown().await;
 }
 
-/// The same with the server's defaults, with which all other masters refuse, too: errors say that it is the cluster that is down.
+/// The same with the server's defaults, with which all other masters refuse, too: errors say that it is the
+/// cluster that is down.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shard_without_a_server_stops_the_others_until_it_is_back() {
     let cluster = Cluster::start();
@@ -406,8 +411,9 @@ async fn a_shard_without_a_server_stops_the_others_until_it_is_back() {
     master.kill_9();
     let healthy = cluster.master_of(cluster.slot_of(other.name()));
     until_async("the others refuse", || async { healthy.try_cmd(["LLEN", other.name()]).is_err() }).await;
-    // The client library ends the connection at this reply. It is the reason of one call, and the others that are on their way
-    // have lost their connection. So a call is of unknown outcome, unless it waits for the next connection when its time ends.
+    // The client library ends the connection at this reply. It is the reason of one call, and the others that
+    // are on their way have lost their connection. So a call is of unknown outcome, unless it waits for the
+    // next connection when its time ends.
     let says_why = |error: Error| {
         assert!(error.is_unavailable() || error.is_outcome_unknown(), "{error}");
         error.to_string().contains("CLUSTERDOWN")
@@ -441,7 +447,8 @@ async fn acknowledged_and_lost(failure: Failure, builder: ClientBuilder) -> (usi
     .await
 }
 
-/// With one replica for each master, what is acknowledged with `replicas(1)` survives the death of the master.
+/// With one replica for each master, what is acknowledged with `replicas(1)` survives the death of the
+/// master.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_a_replica_has_confirmed_is_lost() {
     for failure in [Failure::Planned, Failure::Killed].repeat(rounds()) {

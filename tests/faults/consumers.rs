@@ -1,5 +1,5 @@
-//! A load's receivers, its workers, and its programs that are not redelay: they receive or take continuously, settle in every
-//! way, and record what they did.
+//! A load's receivers, its workers, and its programs that are not redelay: they receive or take continuously,
+//! settle in every way, and record what they did.
 
 use std::panic::resume_unwind;
 use std::time::Duration;
@@ -291,7 +291,8 @@ impl Drop for Dropped<'_> {
     }
 }
 
-/// Takes as another library does: a `BLPOP` on a connection of its own. A payload whose reply is lost is lost.
+/// Takes as another library does: a `BLPOP` on a connection of its own. A payload whose reply is lost is
+/// lost.
 pub(crate) async fn take_elsewhere(url: String, ledger: Ledger, stop: CancellationToken) {
     let taking = spawn_blocking(move || {
         let client = redis::Client::open(url).expect("an address");

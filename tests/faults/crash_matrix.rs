@@ -1,6 +1,6 @@
-//! The matrix of crashes in docs/guarantees.md, cell by cell: a call is lost before or after its execution, and the client, its
-//! connection or the server ends, or a replica takes over that lacks the call. Another receiver finds each message in the one place
-//! where it belongs, with its counts.
+//! The matrix of crashes in docs/guarantees.md, cell by cell: a call is lost before or after its execution,
+//! and the client, its connection or the server ends, or a replica takes over that lacks the call. Another
+//! receiver finds each message in the one place where it belongs, with its counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -189,7 +189,8 @@ impl Cell {
             promote(replica, &server).await;
         }
         if self.call == Call::Heartbeat {
-            // A receiver makes a call every fifth of a lease, and extends it every third. The next call extends it.
+            // A receiver makes a call every fifth of a lease, and extends it every third. The next call
+            // extends it.
             sleep(ms(LEASE / 4)).await;
         }
         let (calling, before);

@@ -196,8 +196,8 @@ impl Deliveries {
         acknowledged.chain(self.left.iter().map(|left| left.number))
     }
 
-    /// Somebody is about to delete the receipts of receivers. A settlement whose reply is lost at that time may be done, although its
-    /// next try finds no lease.
+    /// Somebody is about to delete the receipts of receivers. A settlement whose reply is lost at that time
+    /// may be done, although its next try finds no lease.
     pub(crate) fn lose_receipts(&mut self) {
         self.without_receipts = usize::MAX;
     }
@@ -244,8 +244,8 @@ impl Deliveries {
         wrong
     }
 
-    /// After its first claim is undone, a payload becomes another message. But what was settled and confirmed is not undone, nor
-    /// is the claim before it.
+    /// After its first claim is undone, a payload becomes another message. But what was settled and confirmed
+    /// is not undone, nor is the claim before it.
     fn judge_messages_of_one_number(&self) -> Vec<String> {
         let mut numbers = BTreeMap::<i64, Vec<&Delivered>>::new();
         for one in &self.all {
@@ -440,8 +440,8 @@ pub(crate) fn read(id: &[u8]) -> MessageId {
     digits.parse().expect("an id")
 }
 
-/// Id, reason, failures, losses, delivery number and payload of each dead letter. `src/scripts/receive/dead.lua` has the
-/// format.
+/// Id, reason, failures, losses, delivery number and payload of each dead letter.
+/// `src/scripts/receive/dead.lua` has the format.
 const LETTERS: &str = "local letters, all = {}, redis.call('HGETALL', KEYS[1])
     for i = 1, #all, 2 do
         local letter = cmsgpack.unpack(all[i + 1])
@@ -449,7 +449,8 @@ const LETTERS: &str = "local letters, all = {}, redis.call('HGETALL', KEYS[1])
     end
     return letters";
 
-/// What is wrong with the keys of receivers when nothing is going on: what is in flight or due, and what is in one key only.
+/// What is wrong with the keys of receivers when nothing is going on: what is in flight or due, and what is
+/// in one key only.
 const UNSETTLED: &str = "local inbox, messages, leases, retries, dead, letters = unpack(KEYS)
     local time = redis.call('TIME')
     local latest, wrong = time[1] * 1000 + tonumber(ARGV[1]), {}

@@ -18,8 +18,8 @@ use crate::ledger::{Ledger, Offered, Price};
 
 pub(crate) type Queues = redelay_support::Queues<i64>;
 
-/// The number of futures that each test drops in each kind of runtime, so that there are thousands for each kind of
-/// call.
+/// The number of futures that each test drops in each kind of runtime, so that there are thousands for each
+/// kind of call.
 pub(crate) fn drops() -> usize {
     part().share(1000)
 }
@@ -41,8 +41,8 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// All moments that matter, repeatedly: the first poll most often, the second half as often, and so on; woken or
-    /// not.
+    /// All moments that matter, repeatedly: the first poll most often, the second half as often, and so on;
+    /// woken or not.
     pub(crate) fn number(n: usize) -> Self {
         Self { polls: 1 + (n / 2).trailing_ones() as usize, woken: n % 2 == 1 }
     }
@@ -66,7 +66,8 @@ pub(crate) async fn drop_at<F: Future>(moment: Moment, future: F) -> Option<F::O
     .await
 }
 
-/// A ledger, and a limit of payloads in flight. It is so low that takers wait for payloads as often as the reverse.
+/// A ledger, and a limit of payloads in flight. It is so low that takers wait for payloads as often as the
+/// reverse.
 #[derive(Clone)]
 pub(crate) struct Traffic {
     pub(crate) ledger: Ledger,
@@ -113,8 +114,8 @@ impl Traffic {
         self.stalled.store(true, Ordering::Relaxed);
     }
 
-    /// Adds what is left on the server to what was received. Every acknowledged payload must be there exactly once, and
-    /// every other one, whose offer was dropped, at most once.
+    /// Adds what is left on the server to what was received. Every acknowledged payload must be there exactly
+    /// once, and every other one, whose offer was dropped, at most once.
     #[track_caller]
     pub(crate) fn judge(&self, server: &Server) {
         let (listed, timed) = (server.list(ORDERED_LIST).len(), server.zset(TIMEOUT_SET).len());

@@ -1,4 +1,5 @@
-//! Processes that receive and are killed, stopped, or killed by what they handle. Others get their messages when the leases end.
+//! Processes that receive and are killed, stopped, or killed by what they handle. Others get their messages
+//! when the leases end.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -55,8 +56,8 @@ fn start(server: &Server, lease: u64, kind: &str) -> Program {
     Program::start_ignored_test("dying::works", &[("URL", &url), ("LEASE", &lease), ("KIND", kind)])
 }
 
-/// Case 15: another process lives, and has the messages a lease after the death at the latest, and a little more. A lease of
-/// half a minute, the default, is for a soak.
+/// Case 15: another process lives, and has the messages a lease after the death at the latest, and a little
+/// more. A lease of half a minute, the default, is for a soak.
 #[tokio::test]
 async fn the_messages_of_a_killed_process_are_delivered_when_their_leases_end() {
     let leases = if variable("REDELAY_SOAK").is_some() { &[5_000, 30_000][..] } else { &[5_000] };
@@ -85,7 +86,8 @@ async fn the_messages_of_a_killed_process_are_delivered_when_their_leases_end() 
     }
 }
 
-/// Nobody has given a sign of life for longer than half a lease, so others may live and be about to extend theirs.
+/// Nobody has given a sign of life for longer than half a lease, so others may live and be about to extend
+/// theirs.
 #[tokio::test]
 async fn a_process_that_comes_back_alone_waits_for_half_a_lease() {
     const LEASE: u64 = 3_000;

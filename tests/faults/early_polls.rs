@@ -1,5 +1,5 @@
-//! Polls of the delayed queue by the ten thousand, on a server that does not answer: what they cost is bounded, and they
-//! end in time.
+//! Polls of the delayed queue by the ten thousand, on a server that does not answer: what they cost is
+//! bounded, and they end in time.
 
 use std::time::Duration;
 

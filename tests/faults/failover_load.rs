@@ -1,5 +1,5 @@
-//! A load that goes on through a failover. Nothing waits for ever, no pending take or receive fails, and what is lost or comes
-//! twice is what the failover has undone.
+//! A load that goes on through a failover. Nothing waits for ever, no pending take or receive fails, and what
+//! is lost or comes twice is what the failover has undone.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,8 +18,8 @@ const TAKEN: &str = "{q}taken";
 const RECEIVED: &str = "{q}received";
 /// How long it takes until replicas have a write, on a busy machine. What is older is not undone.
 const REPLICATED: Duration = ms(500);
-/// Until a payload that was stored is in the hands of a consumer. What a blocked pop takes when its connection ends may be lost, so
-/// what is stored shortly before is in doubt.
+/// Until a payload that was stored is in the hands of a consumer. What a blocked pop takes when its
+/// connection ends may be lost, so what is stored shortly before is in doubt.
 const DELIVERED: Duration = ms(500);
 /// How long after the promotion is known the client may still write to the old master.
 const FOLLOWED: Duration = ms(1000);
@@ -28,7 +28,8 @@ const LEASE: Duration = ms(2000);
 /// How long the load goes on before the failure, and after the time in doubt.
 const BESIDE: Duration = ms(500);
 
-/// One client with takers, receivers and a worker. It offers, and another program pushes, and offers as Redisson does.
+/// One client with takers, receivers and a worker. It offers, and another program pushes, and offers as
+/// Redisson does.
 pub(crate) struct FailoverLoad {
     client: Client,
     queues: [BlockingQueue<i64>; 2],
@@ -125,7 +126,8 @@ impl FailoverLoad {
         tokio::time::sleep_until((self.begun + DELIVERED + REPLICATED + BESIDE).into()).await;
     }
 
-    /// Ends the load, and checks what it has done. The master `failed`, and everybody knew the new one when it was `promoted`.
+    /// Ends the load, and checks what it has done. The master `failed`, and everybody knew the new one when
+    /// it was `promoted`.
     pub(crate) async fn judge(mut self, failed: Instant, promoted: Instant, new: &Server) {
         tokio::time::sleep_until((promoted + FOLLOWED + BESIDE).into()).await;
         drop(self.stop);

@@ -1,6 +1,6 @@
-//! Processes that receive, each with a lease of its own, while some are stopped for longer than their leases, or killed. What they
-//! print is the evidence: nothing is lost, nothing is handled twice without a reason, and no handler begins when somebody else has
-//! settled its message.
+//! Processes that receive, each with a lease of its own, while some are stopped for longer than their leases,
+//! or killed. What they print is the evidence: nothing is lost, nothing is handled twice without a reason,
+//! and no handler begins when somebody else has settled its message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -51,8 +51,8 @@ struct Step {
 #[derive(Clone, Debug)]
 struct Plan {
     members: Vec<Member>,
-    /// The pause between two pushes, which go on until the last fault has ended. `None`: there is no traffic, but some messages right
-    /// before each fault.
+    /// The pause between two pushes, which go on until the last fault has ended. `None`: there is no traffic,
+    /// but some messages right before each fault.
     pause: Option<Duration>,
     steps: Vec<Step>,
 }
@@ -240,7 +240,8 @@ fn judge(all: &[Running], pushed: i64) -> (Done, Vec<String>) {
         is_late |= begun.iter().any(|begun| done.iter().any(|done| done.at < begun.at));
         late += usize::from(is_late);
     }
-    // A process may be stopped right after it has looked at the lease, and before it prints: for one message each time, about.
+    // A process may be stopped right after it has looked at the lease, and before it prints: for one message
+    // each time, about.
     let stops: usize = all.iter().map(|member| member.away.len()).sum();
     if late > stops {
         wrong.push(format!(

@@ -1,4 +1,5 @@
-//! Dead letters on their way to another queue, by the last row of the matrix of crashes in docs/guarantees.md.
+//! Dead letters on their way to another queue, by the last row of the matrix of crashes in
+//! docs/guarantees.md.
 
 use redelay::codec;
 use redelay_fixture::{Proxy, until_async};

@@ -1,5 +1,6 @@
-//! Drops one future at a time, at a chosen moment. The payload on its way to it is returned unchanged to where it came
-//! from, and a dropped taker does not delay payloads for others. `shutdown.rs` is about the end of a client.
+//! Drops one future at a time, at a chosen moment. The payload on its way to it is returned unchanged to
+//! where it came from, and a dropped taker does not delay payloads for others. `shutdown.rs` is about the end
+//! of a client.
 
 use futures::stream::StreamExt;
 use redelay::{BlockingQueue, Client, codec};
@@ -171,8 +172,8 @@ async fn polled_entries_come_back_in_their_places() {
     }
 }
 
-/// The pop that is parked for the taker and the pop sent for the poll are in flight at the same time. The reply to the
-/// later one is so long that it arrives last.
+/// The pop that is parked for the taker and the pop sent for the poll are in flight at the same time. The
+/// reply to the later one is so long that it arrives last.
 #[tokio::test]
 async fn a_poll_beside_a_waiting_taker_loses_nothing() {
     let server = Server::start();
@@ -194,8 +195,8 @@ async fn a_poll_beside_a_waiting_taker_loses_nothing() {
         let (taken, polled) = tokio::join!(soon(take), poll);
         let other = match polled.unwrap() {
             Some(other) => other,
-            // The taker got the payload that was popped for the poll. The one popped for the taker came too late, and
-            // is returned.
+            // The taker got the payload that was popped for the poll. The one popped for the taker came too
+            // late, and is returned.
             None => soon(ready.take()).await.unwrap(),
         };
         let mut both = [taken.unwrap(), other];

@@ -1,4 +1,5 @@
-//! When leases end, and what of it the living see: servers that are away, clocks that jump, receivers that are late.
+//! When leases end, and what of it the living see: servers that are away, clocks that jump, receivers that
+//! are late.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -160,8 +161,8 @@ async fn a_lost_message_keeps_the_settings_of_its_receiver() {
     assert_eq!(dead.len().await.unwrap(), 1);
 }
 
-/// Case 27: leases end while they are settled. Either the settlement counts, and the message is gone; or the loss counts, and
-/// another receiver gets the message.
+/// Case 27: leases end while they are settled. Either the settlement counts, and the message is gone; or the
+/// loss counts, and another receiver gets the message.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_settled_while_its_lease_ends_is_settled_or_delivered_again() {
     const MESSAGES: i64 = 300;
@@ -308,8 +309,8 @@ async fn what_is_read_after_its_lease_is_not_begun() {
     assert_eq!(*soon(receiving).await.unwrap().value(), 2);
 }
 
-/// An attempt to connect that is under way when an outage ends hangs until it is given up. Another receiver is back before that,
-/// and waits.
+/// An attempt to connect that is under way when an outage ends hangs until it is given up. Another receiver
+/// is back before that, and waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_whose_connection_hangs_behind_an_outage_keeps_its_message() {
     let server = Server::start();

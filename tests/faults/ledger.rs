@@ -14,7 +14,8 @@ use redelay_support::{CLAIMS, ORDERED_LIST, Queues};
 use crate::deliveries::Deliveries;
 use crate::server_clock::ServerClock;
 
-/// Returns the payloads in all claims, and the entries in those of polls. `src/scripts/parts/claims.lua` has the format.
+/// Returns the payloads in all claims, and the entries in those of polls. `src/scripts/parts/claims.lua` has
+/// the format.
 const UNCONFIRMED: &str = "local payloads, entries = {}, {}
     for _, copy in ipairs(redis.call('HVALS', KEYS[1])) do
         local kind, _, popped = unpack(cmsgpack.unpack(copy))
@@ -54,8 +55,8 @@ pub(crate) struct Record {
     pub(crate) ready_by: BTreeMap<i64, SystemTime>,
     /// The times of the offers whose delays are known.
     pub(crate) times: BTreeMap<i64, Times>,
-    /// When the receipts of offers were lost, at the earliest and at the latest: a server without append-only file was ended, or
-    /// somebody has deleted them.
+    /// When the receipts of offers were lost, at the earliest and at the latest: a server without append-only
+    /// file was ended, or somebody has deleted them.
     pub(crate) receipt_losses: Vec<(SystemTime, SystemTime)>,
     /// What only a deleted key may have had.
     pub(crate) deleted: BTreeSet<i64>,
@@ -90,8 +91,8 @@ pub(crate) struct Price {
     pub(crate) forgot: bool,
     /// Whether it may have refused a command of a script, so that the script was not done or half done.
     pub(crate) refused: bool,
-    /// Whether a failover may have undone what no replica had confirmed: claims and transfers, but neither offers nor
-    /// settlements that were answered.
+    /// Whether a failover may have undone what no replica had confirmed: claims and transfers, but neither
+    /// offers nor settlements that were answered.
     pub(crate) undone: bool,
     /// There were no faults, so everything can be counted.
     pub(crate) exact: bool,
@@ -106,7 +107,8 @@ pub(crate) struct Verdict {
     pub(crate) stories: Vec<String>,
     /// Delivered, although the offer was refused or cancelled, or there was none.
     pub(crate) uncalled: Vec<i64>,
-    /// Delivered before the server's clock had reached the due time, or with a ticket whose due time is too early.
+    /// Delivered before the server's clock had reached the due time, or with a ticket whose due time is too
+    /// early.
     pub(crate) early: Vec<i64>,
     /// Deliveries that nothing explains.
     pub(crate) wrong: Vec<String>,
@@ -177,7 +179,8 @@ impl Record {
         self.times.iter().filter(|(number, times)| self.is_early(**number, times)).map(|(number, _)| *number)
     }
 
-    /// Whether a try of its offer may have been executed before its receipt was lost, and another one after that.
+    /// Whether a try of its offer may have been executed before its receipt was lost, and another one after
+    /// that.
     fn may_be_stored_again(&self, number: i64) -> bool {
         let Some(times) = self.times.get(&number) else { return false };
         self.receipt_losses
@@ -189,7 +192,8 @@ impl Record {
         if self.may_be_stored_again(number) {
             return false;
         }
-        // A delay counts from the first try at the earliest, by a clock that may have been set until the reply came.
+        // A delay counts from the first try at the earliest, by a clock that may have been set until the
+        // reply came.
         let ready_by = self.ready_by.get(&number);
         let Some(ended) = times.ended.or(ready_by.copied()) else { return false };
         let least = self.clock.lowest_of(times.begun, ended) + times.delay - TOLERANCE;
@@ -315,7 +319,8 @@ impl Ledger {
         self.took_pending(server.list(ORDERED_LIST).iter().filter_map(|entry| payload_of(entry)));
     }
 
-    /// What pops have taken and nobody has received: their replies are lost or on their way, and the server has copies.
+    /// What pops have taken and nobody has received: their replies are lost or on their way, and the server
+    /// has copies.
     pub(crate) fn unconfirmed(&self, server: &Server) -> Vec<i64> {
         let (payloads, entries): (Vec<Vec<u8>>, Vec<Vec<u8>>) =
             server.get(["EVAL", UNCONFIRMED, "1", CLAIMS]);

@@ -1,5 +1,5 @@
-//! Replies that are lost with their connection after the server has executed the command. Offers are stored once, and
-//! returned payloads come back once. A proxy holds the replies and then cuts the connections.
+//! Replies that are lost with their connection after the server has executed the command. Offers are stored
+//! once, and returned payloads come back once. A proxy holds the replies and then cuts the connections.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use tokio_test::task::{self};
 
 type Queues = redelay_support::Queues<i64>;
 
-/// A client that is connected through the proxy and transfers nothing. It serves for one fault only, because a test
-/// cannot see when all its connections are back.
+/// A client that is connected through the proxy and transfers nothing. It serves for one fault only, because
+/// a test cannot see when all its connections are back.
 async fn behind(proxy: &Proxy) -> Queues {
     Queues::of_numbers(still_builder(proxy)).await
 }
 
-/// A server that has loaded the scripts, and a proxy in front of it. Without that, the first reply to each script would
-/// be `NOSCRIPT`.
+/// A server that has loaded the scripts, and a proxy in front of it. Without that, the first reply to each
+/// script would be `NOSCRIPT`.
 async fn server_and_proxy() -> (Server, Proxy) {
     let server = Server::start();
     let queues = Queues::of_numbers(still_builder(&server)).await;
@@ -40,8 +40,8 @@ async fn server_and_proxy() -> (Server, Proxy) {
     (server, proxy)
 }
 
-/// Waits until the server has executed the commands and its replies are held. Then cuts all connections, and lets new
-/// ones work.
+/// Waits until the server has executed the commands and its replies are held. Then cuts all connections, and
+/// lets new ones work.
 async fn lose_replies(proxy: &Proxy, mut done: impl FnMut() -> bool) {
     until_async("the server has done it, and answers", || std::future::ready(done() && proxy.held() > 0))
         .await;
@@ -228,8 +228,8 @@ async fn an_offer_whose_reply_is_lost_twice_is_stored_once() {
     assert_eq!(stored(&server), 1);
 }
 
-/// Offers with short delays, interrupted by `fault` while another client delivers. Each is delivered at most once, and
-/// exactly once if it was acknowledged.
+/// Offers with short delays, interrupted by `fault` while another client delivers. Each is delivered at most
+/// once, and exactly once if it was acknowledged.
 async fn delivered_at_most_once(fault: impl AsyncFn(&Server, &Proxy)) {
     let (server, proxy) = server_and_proxy().await;
     let others = Queues::of_numbers(builder(&server)).await;
@@ -456,7 +456,8 @@ fn receipts(server: &Server) -> usize {
     server.keys().iter().filter(|key| key.starts_with(b"redelay:returned:")).count()
 }
 
-/// What was sent on a connection that is lost can be executed late: the user lacks the permission to end that connection.
+/// What was sent on a connection that is lost can be executed late: the user lacks the permission to end that
+/// connection.
 #[tokio::test]
 async fn a_return_that_arrives_late_is_done_once() {
     let (server, proxy) = server_and_proxy().await;

@@ -1,8 +1,8 @@
-//! Faults, and their effects on payloads and callers: every acknowledged payload is delivered once, and no process
-//! needs a restart.
+//! Faults, and their effects on payloads and callers: every acknowledged payload is delivered once, and no
+//! process needs a restart.
 //!
-//! A `ledger` compares what was promised with what arrived, and `deliveries` what receivers did with what the server
-//! counted. A `workload` runs clients that offer, take, receive (`consumers`) and record.
+//! A `ledger` compares what was promised with what arrived, and `deliveries` what receivers did with what the
+//! server counted. A `workload` runs clients that offer, take, receive (`consumers`) and record.
 
 mod around_failover;
 mod cancellation;

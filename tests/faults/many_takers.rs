@@ -1,5 +1,5 @@
-//! Takers by the ten thousand: none of them is left behind when taking ends, none of them runs while it waits, and those
-//! that are dropped at once leave nothing behind.
+//! Takers by the ten thousand: none of them is left behind when taking ends, none of them runs while it
+//! waits, and those that are dropped at once leave nothing behind.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -144,7 +144,8 @@ async fn a_taker_does_not_run_while_it_waits() {
     client.shutdown().await;
 }
 
-/// Takers that nobody polls any more, in a set beside the work in progress for example, hold nothing that others need.
+/// Takers that nobody polls any more, in a set beside the work in progress for example, hold nothing that
+/// others need.
 #[tokio::test]
 async fn takers_that_are_not_polled_hold_up_no_other() {
     let server = Server::start();

@@ -1,7 +1,8 @@
-//! After any fault of any length, every acknowledged payload is delivered once, within a bound, and no process needs a
-//! restart.
+//! After any fault of any length, every acknowledged payload is delivered once, within a bound, and no
+//! process needs a restart.
 //!
-//! This file runs plans that are made from seeds. Faults that fit into no plan have their own tests in the folder.
+//! This file runs plans that are made from seeds. Faults that fit into no plan have their own tests in the
+//! folder.
 //!
 //! | variable | effect |
 //! |---|---|

@@ -9,8 +9,9 @@ use redelay_support::{HOUR, MINUTE, Queues, TIMEOUT_SET, builder, ms, soon, stil
 
 use super::never_stuck::clock::Clock;
 
-/// Offers through a proxy, whose reply is lost with the connection; what happens on the server before the client has another
-/// connection is `meanwhile`. Returns the answer to the offer, and the client that made it.
+/// Offers through a proxy, whose reply is lost with the connection; what happens on the server before the
+/// client has another connection is `meanwhile`. Returns the answer to the offer, and the client that made
+/// it.
 async fn offered_while<T>(
     server: &Server,
     limit: Duration,
@@ -72,8 +73,8 @@ async fn its_payload_was_moved() {
     .await;
 }
 
-/// A server that loses its data between two tries loses the receipt, too. The second try stores the entry again, since the
-/// first one is gone; unless it was delivered before, that is the only one.
+/// A server that loses its data between two tries loses the receipt, too. The second try stores the entry
+/// again, since the first one is gone; unless it was delivered before, that is the only one.
 #[tokio::test]
 async fn the_server_lost_its_data() {
     for (is_polled, deliveries) in [(false, 1), (true, 2)] {

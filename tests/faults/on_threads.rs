@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 use std::thread;
 
-/// Runs each of these on some threads, each with a runtime of its own: what one of them waits for delays no other.
+/// Runs each of these on some threads, each with a runtime of its own: what one of them waits for delays no
+/// other.
 pub(crate) fn each_on_threads<P: Send>(threads: usize, plans: Vec<P>, run: impl AsyncFn(P) + Sync) {
     let plans = Mutex::new(plans);
     thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! Messages of processes that have died are delivered again in time, whatever the leases of the others, and however these
-//! receive. `tests/model` has the same with long leases and a clock of its own.
+//! Messages of processes that have died are delivered again in time, whatever the leases of the others, and
+//! however these receive. `tests/model` has the same with long leases and a clock of its own.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -226,8 +226,8 @@ async fn a_limit_that_the_dead_have_reached_does_not_stop_a_queue() {
     tokio::join!(each(300, 2000), each(2000, 12_000), each(1000, 30_000));
 }
 
-/// A deployment raises the lease, or lowers it: what the last process of a version leaves is delivered again by those that have
-/// replaced it, up to three versions side by side.
+/// A deployment raises the lease, or lowers it: what the last process of a version leaves is delivered again
+/// by those that have replaced it, up to three versions side by side.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deployment_with_another_lease_leaves_nothing_behind() {
     let server = Server::start();

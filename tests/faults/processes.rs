@@ -25,7 +25,8 @@ fn name(process: usize) -> String {
     format!("watcher-{process:02}")
 }
 
-/// The number of subscribed processes. (`PUBSUB NUMSUB` of Valkey 9.1.2 answers with a number of nine digits here.)
+/// The number of subscribed processes. (`PUBSUB NUMSUB` of Valkey 9.1.2 answers with a number of nine digits
+/// here.)
 fn watching(server: &Server) -> usize {
     let clients: String = server.get(["CLIENT", "LIST"]);
     clients.lines().filter(|client| client.contains(" name=watcher-") && client.contains(" sub=1 ")).count()
@@ -45,7 +46,8 @@ fn leader(server: &Server) -> usize {
     idle[0].1
 }
 
-/// Offers `number` entries, each due a little later than the one before, and takes them. Returns how late each was.
+/// Offers `number` entries, each due a little later than the one before, and takes them. Returns how late
+/// each was.
 async fn deliver(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>, number: i64) -> Vec<Duration> {
     let first = SystemTime::now() + GAP * 5;
     let dues: Vec<SystemTime> = (0..number).map(|n| first + GAP * n as u32).collect();
@@ -77,8 +79,8 @@ async fn one_call_for_each_due_entry_and_another_takes_over() {
 
     const NUMBER: i64 = 50;
     let mut fewest = u64::MAX;
-    // Other programs and tests on the machine delay wake-ups, which can only add calls. So this repeats until one
-    // round is undisturbed.
+    // Other programs and tests on the machine delay wake-ups, which can only add calls. So this repeats until
+    // one round is undisturbed.
     let patience = Instant::now();
     while patience.elapsed() < PATIENCE {
         let (before, begun) = (server.command_calls("evalsha"), Instant::now());

@@ -11,8 +11,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::receivers::{count, is_drained};
 
-/// A user who may not end connections on the server cannot prevent that the first try of a call arrives after its retry was
-/// answered.
+/// A user who may not end connections on the server cannot prevent that the first try of a call arrives after
+/// its retry was answered.
 async fn without_kill(server: &Server, proxy: &Proxy) -> Queues<i64> {
     let user = ["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all", "-client"];
     let but_kill = ["setname", "info", "id", "unblock"].map(|word| format!("+client|{word}"));
@@ -190,7 +190,8 @@ async fn a_destination_that_is_away_holds_nothing_up() {
     second.abort();
 }
 
-/// A letter and its content go together. The content of a letter that is no longer listed would stay for ever.
+/// A letter and its content go together. The content of a letter that is no longer listed would stay for
+/// ever.
 #[tokio::test]
 async fn a_refused_removal_of_a_dead_letter_changes_nothing() {
     let server = Server::start();
@@ -258,7 +259,8 @@ async fn a_retry_without_its_receipt_overwrites_no_message() {
     }
 }
 
-/// The message keeps its lease, and comes back when that ends: "When a message is delivered twice" in docs/guarantees.md.
+/// The message keeps its lease, and comes back when that ends: "When a message is delivered twice" in
+/// docs/guarantees.md.
 #[tokio::test]
 async fn what_was_refused_to_be_acknowledged_is_delivered_again() {
     for (missing, at_once) in [("zrem", 1), ("zmscore", 2)] {

@@ -1,5 +1,5 @@
-//! Receivers and workers under faults: lost replies, cut connections, restarts, dropped futures. Every message is
-//! acknowledged, dead or waiting, exactly once.
+//! Receivers and workers under faults: lost replies, cut connections, restarts, dropped futures. Every
+//! message is acknowledged, dead or waiting, exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicUsize;
@@ -124,7 +124,8 @@ async fn cut_connections_lose_nothing_of_a_backlog() {
     cut_connections(60, 2, 64, 200).await;
 }
 
-/// Cuts connections while clients receive, each in this number of tasks. Behind each cut there are new messages.
+/// Cuts connections while clients receive, each in this number of tasks. Behind each cut there are new
+/// messages.
 async fn cut_connections(cuts: i64, clients: u64, slots: u64, messages_each: i64) {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
@@ -187,7 +188,8 @@ async fn a_payload_in_the_inbox_survives_a_restart_of_the_server() {
 }
 
 async fn in_the_inbox_of_a_dead_process(restarts: bool) {
-    // On a busy machine, a call of the receiver may be on its way although it is parked, and claims the payload.
+    // On a busy machine, a call of the receiver may be on its way although it is parked, and claims the
+    // payload.
     for _ in 0..10 {
         let server = Server::builder().appendonly(true).start();
         let proxy = Proxy::start(server.port());
@@ -371,7 +373,8 @@ async fn killed_connections_of_waiting_receivers_lose_nothing() {
                 .collect()
         };
         until("they wait", || waiters().len() == RECEIVERS);
-        // In one step: each payload is popped for a connection that is about to end, or all end just before it comes.
+        // In one step: each payload is popped for a connection that is about to end, or all end just before
+        // it comes.
         let (mut pipe, ids) = (redis::pipe(), waiters());
         let kill = |pipe: &mut redis::Pipeline| {
             for id in &ids {

@@ -1,7 +1,9 @@
-//! Clients that do one thing each, in a process of their own, through failovers. A client that does everything is woken by the
-//! replies to its own calls, so it cannot show what a client misses that only waits.
+//! Clients that do one thing each, in a process of their own, through failovers. A client that does
+//! everything is woken by the replies to its own calls, so it cannot show what a client misses that only
+//! waits.
 //!
-//! The test stands for the other participants, on the server: it offers, pushes and takes there as Redisson does.
+//! The test stands for the other participants, on the server: it offers, pushes and takes there as Redisson
+//! does.
 
 use std::time::{Duration, Instant};
 
@@ -277,8 +279,8 @@ async fn wait_for_retries(queue: &BlockingQueue<i64>) -> Vec<MessageId> {
     ids
 }
 
-/// Everybody plays until the master fails, `after` they have started; and again, `times` in a row. Then everybody is back soon.
-/// Returns the longest time that any of them has taken.
+/// Everybody plays until the master fails, `after` they have started; and again, `times` in a row. Then
+/// everybody is back soon. Returns the longest time that any of them has taken.
 async fn play(servers: &impl Servers, after: Duration, times: usize) -> Duration {
     let still = Client::builder().url(servers.url()).connect_timeout(MINUTE).transfer(false);
     let others = still.connect().await.unwrap();

@@ -1,8 +1,9 @@
-//! Schedules: each run is stored once, whatever happens to the processes that store them and to their connections.
+//! Schedules: each run is stored once, whatever happens to the processes that store them and to their
+//! connections.
 //!
-//! Eight processes share the schedules of a queue. A plan that is made from a seed kills and starts them, stops and continues
-//! them, and cuts their connections. Two versions of the processes upsert different schedules. At the end, the number of
-//! payloads is that of the runs.
+//! Eight processes share the schedules of a queue. A plan that is made from a seed kills and starts them,
+//! stops and continues them, and cuts their connections. Two versions of the processes upsert different
+//! schedules. At the end, the number of payloads is that of the runs.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,5 @@
-//! A master that sentinels replace: whatever happens to it, the client goes on with the new one, and nothing waits for ever.
+//! A master that sentinels replace: whatever happens to it, the client goes on with the new one, and nothing
+//! waits for ever.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -43,8 +44,8 @@ fn kill_master(group: &Sentinels) {
     Failure::Killed.happen(group);
 }
 
-/// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is what others offer and
-/// push after it.
+/// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is
+/// what others offer and push after it.
 async fn goes_on(failure: Failure) {
     for _ in 0..rounds() {
         goes_on_once(failure).await;
@@ -134,7 +135,8 @@ async fn a_master_that_is_frozen_and_comes_back() {
     goes_on(Failure::Frozen).await;
 }
 
-/// Connections that are being opened to a master that does not answer: neither the answer nor the end of the attempt is waited for.
+/// Connections that are being opened to a master that does not answer: neither the answer nor the end of the
+/// attempt is waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_are_being_opened_to_a_frozen_master() {
     let group = Sentinels::builder().password("secret").start();
@@ -365,7 +367,8 @@ async fn what_failovers_by_sentinels_lose() {
     }
 }
 
-/// With all replicas of the master, what is acknowledged with `replicas(2)` survives its death, whichever of them is promoted.
+/// With all replicas of the master, what is acknowledged with `replicas(2)` survives its death, whichever of
+/// them is promoted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_all_replicas_have_confirmed_is_lost() {
     for _ in 0..rounds() {

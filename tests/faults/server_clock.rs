@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 /// By how much the server's clock was ahead of the clock of this machine, and when.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerClock {
-    /// In the order of time. Two of them overlap while the clock is being set. Before the first, the clocks agree.
+    /// In the order of time. Two of them overlap while the clock is being set. Before the first, the clocks
+    /// agree.
     settings: Vec<Setting>,
 }
 

@@ -1,5 +1,5 @@
-//! The end of a client. Payloads in flight are returned unchanged to where they came from before the connections close.
-//! A future may be dropped outside its runtime.
+//! The end of a client. Payloads in flight are returned unchanged to where they came from before the
+//! connections close. A future may be dropped outside its runtime.
 
 use redelay::{BlockingQueue, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until, until_async};
@@ -84,8 +84,8 @@ async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread()
     assert!(took > timeout / 2 && took < timeout + ms(3_500), "{took:?}");
     server.thaw();
     until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
-    // It does not know the script that returns payloads, or it would run it now: it has received the call. On a busy
-    // machine, the connection may still be there to send the text.
+    // It does not know the script that returns payloads, or it would run it now: it has received the call. On
+    // a busy machine, the connection may still be there to send the text.
     let left = server.list("q").concat();
     assert!(left.is_empty() || left == b"abc", "{left:?}");
     assert_eq!(unconfirmed(), 0, "there is no copy");

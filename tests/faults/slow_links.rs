@@ -1,4 +1,5 @@
-//! Receivers and takers behind a link that takes longer than the command timeout to transmit what a call brings.
+//! Receivers and takers behind a link that takes longer than the command timeout to transmit what a call
+//! brings.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -13,7 +14,8 @@ use tokio::time::timeout;
 
 use super::receivers::until_drained;
 
-/// A reply that takes longer is lost; but not if it is one that was lost before, and takes no more than 8 s longer.
+/// A reply that takes longer is lost; but not if it is one that was lost before, and takes no more than 8 s
+/// longer.
 const COMMAND_TIMEOUT: Duration = ms(1000);
 /// Bytes a second.
 const SPEED: usize = 100_000;
@@ -22,7 +24,8 @@ fn payload(number: usize, bytes: usize) -> String {
     format!("{number:04}{}", "-".repeat(bytes - 4))
 }
 
-/// A call claims 1 MB, whose transmission takes longer than any call may: nobody waits for it. A part of it arrives.
+/// A call claims 1 MB, whose transmission takes longer than any call may: nobody waits for it. A part of it
+/// arrives.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_gets_messages_of_which_a_call_claims_too_many() {
     const MESSAGES: usize = 64;

@@ -1,4 +1,5 @@
-//! The first phase of a shutdown: taking ends, undelivered payloads go back, and everything else of the client goes on.
+//! The first phase of a shutdown: taking ends, undelivered payloads go back, and everything else of the
+//! client goes on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -162,7 +163,8 @@ async fn a_taker_in_the_pause_after_a_refusal_ends_at_once() {
 const PAYLOADS: i64 = 2000;
 const WORKERS: usize = 64;
 
-/// A worker of a service: half of the payloads fail at the first attempt, and are offered again as `PAYLOADS` more.
+/// A worker of a service: half of the payloads fail at the first attempt, and are offered again as `PAYLOADS`
+/// more.
 async fn work(
     ready: BlockingQueue<i64>,
     delayed: DelayedQueue<i64>,

@@ -1,8 +1,8 @@
-//! Faults under load: every acknowledged payload is delivered once, and no process needs a restart. Each test prints
-//! how long that took, even when it passes.
+//! Faults under load: every acknowledged payload is delivered once, and no process needs a restart. Each test
+//! prints how long that took, even when it passes.
 //!
-//! One kind of loss is allowed, and counted: a payload that the server popped for a connection that died before the
-//! reply arrived.
+//! One kind of loss is allowed, and counted: a payload that the server popped for a connection that died
+//! before the reply arrived.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ macro_rules! report {
 /// The number of concurrent takers.
 const TAKERS: usize = 4;
 
-/// One client that offers, and one that takes. The names of their connections begin with `offers` and `takes`.
+/// One client that offers, and one that takes. The names of their connections begin with `offers` and
+/// `takes`.
 async fn start(server: &Server, producers: usize) -> Load {
     // Long enough to wait for a reconnection, and short enough to give up on a silent server.
     let client = |name, producers: &[Producer], takers: &[Taker]| Member {
@@ -37,7 +38,8 @@ async fn start(server: &Server, producers: usize) -> Load {
     Load::start(&Crew { seed: 0, backlog: 0, distant: Vec::new(), clients, others: 0 }, &server.url()).await
 }
 
-/// Stops offering, waits until the queue is empty, and checks that no more than `may_be_lost` payloads are lost.
+/// Stops offering, waits until the queue is empty, and checks that no more than `may_be_lost` payloads are
+/// lost.
 async fn finish(what: &str, mut load: Load, server: &Server, may_be_lost: usize) -> String {
     load.stop_offering().await;
     until_empty(server).await;
@@ -73,8 +75,8 @@ fn is_blocking(line: &str) -> bool {
     line.contains(" cmd=blpop")
 }
 
-/// Kills connections of one kind repeatedly under load. Each kill may lose `cost` payloads. Only a connection with a
-/// parked pop may lose a payload, and then only one.
+/// Kills connections of one kind repeatedly under load. Each kill may lose `cost` payloads. Only a connection
+/// with a parked pop may lose a payload, and then only one.
 async fn kill_repeatedly(
     what: &str,
     wanted: impl Fn(&str) -> bool,
@@ -125,7 +127,8 @@ async fn killing_the_subscribers() {
     kill_repeatedly("subscribers", is_subscriber, 4, 200, 0).await;
 }
 
-/// Runs one fault in the middle of a load. `deaths` is how often the fault ends the connection with the parked pop.
+/// Runs one fault in the middle of a load. `deaths` is how often the fault ends the connection with the
+/// parked pop.
 async fn survives(what: &str, server: Server, deaths: usize, fault: impl AsyncFnOnce(&Server, &Load)) {
     let load = start(&server, 4).await;
     load.goes_on(200).await;
@@ -159,8 +162,8 @@ async fn a_paused_server() {
     .await;
 }
 
-/// Redis 7.0.15 crashes on a `CLIENT UNBLOCK` for a client whose pop it holds back while writes are paused, for example
-/// by a failover. So redelay never interrupts a pop that may be held back.
+/// Redis 7.0.15 crashes on a `CLIENT UNBLOCK` for a client whose pop it holds back while writes are paused,
+/// for example by a failover. So redelay never interrupts a pop that may be held back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_paused_for_writes() {
     survives("pause of writes", Server::start(), 0, async |server, load| {

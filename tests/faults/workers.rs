@@ -148,7 +148,8 @@ async fn a_worker_stops_in_time_while_the_server_is_silent() {
     let began = Instant::now();
     stop.send(()).unwrap();
     signalled.cancel();
-    // The grace, the last moment of the handlers, twice the command timeout; and as much again for a busy machine.
+    // The grace, the last moment of the handlers, twice the command timeout; and as much again for a busy
+    // machine.
     let bound = GRACE + ms(1000) + 2 * COMMAND_TIMEOUT;
     let stopped = timeout(2 * bound + ms(5000), running).await.expect("it stops").unwrap().unwrap();
     println!("stopped after {:?}, of {bound:?}", began.elapsed());

@@ -414,8 +414,8 @@ fn numbers(drained: Vec<redelay::Result<i64>>) -> Vec<i64> {
     drained.into_iter().map(|number| number.expect("a number")).collect()
 }
 
-/// Drops a future when it is woken after this number of polls, which most likely means that a payload is on its way to
-/// it.
+/// Drops a future when it is woken after this number of polls, which most likely means that a payload is on
+/// its way to it.
 pub(crate) async fn drop_after<F: Future>(mut polls: usize, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|context| {

@@ -1,5 +1,5 @@
-//! Messages on Redisson's wake-up channel. Redisson sets its one timer to any time it receives there, even a later one,
-//! and throws at anything but an integer. So redelay announces only new heads, in plain digits.
+//! Messages on Redisson's wake-up channel. Redisson sets its one timer to any time it receives there, even a
+//! later one, and throws at anything but an integer. So redelay announces only new heads, in plain digits.
 
 use std::time::SystemTime;
 
@@ -26,8 +26,8 @@ impl<'a> Listener<'a> {
         Self { server, channel }
     }
 
-    /// All messages since the last call. Messages arrive in the order in which they were published, so a message of the
-    /// test itself marks the end.
+    /// All messages since the last call. Messages arrive in the order in which they were published, so a
+    /// message of the test itself marks the end.
     fn heard(&mut self) -> Vec<String> {
         const END: &str = "the end";
         self.server.cmd(["PUBLISH", CHANNEL, END]);
@@ -105,7 +105,8 @@ async fn rescheduling_announces_only_what_is_the_head_then() {
     channel.heard_head("the head, later, and still the head");
     to(&other, 2).await;
     channel.heard_head("to before the head");
-    // The new head is later than the time that Redisson waits for. Redisson will look at that time, and see it.
+    // The new head is later than the time that Redisson waits for. Redisson will look at that time, and see
+    // it.
     to(&other, 9).await;
     channel.heard_nothing("the head, to behind another one");
     assert!(delayed.reschedule_at(&one, SystemTime::UNIX_EPOCH + HOUR).await.unwrap());

@@ -1,4 +1,5 @@
-//! Dead letters, and messages that are in flight or wait for a retry: read, requeued, removed, sent on, released.
+//! Dead letters, and messages that are in flight or wait for a retry: read, requeued, removed, sent on,
+//! released.
 
 use std::time::Duration;
 
@@ -253,8 +254,8 @@ async fn what_is_abandoned_goes_back_by_itself() {
     assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
 }
 
-/// An hour's grace, shortened: what dead receivers had keeps its losses while somebody sweeps the queue. A payload that kills
-/// each of its processes keeps its count.
+/// An hour's grace, shortened: what dead receivers had keeps its losses while somebody sweeps the queue. A
+/// payload that kills each of its processes keeps its count.
 #[tokio::test]
 async fn what_is_abandoned_stays_until_the_limit_is_over() {
     let server = Server::start();
@@ -270,7 +271,8 @@ async fn what_is_abandoned_stays_until_the_limit_is_over() {
     server.cmd(["RPUSH", INBOX, "3"]);
     proxy.refuse(true);
     proxy.cut();
-    // A look for receivers, every sixth of the limit, makes one of the first calls. So do others, with one of the second ones.
+    // A look for receivers, every sixth of the limit, makes one of the first calls. So do others, with one of
+    // the second ones.
     let looks = || ["hmget", "zcard"].map(|command| server.command_calls(command) as i64);
     let [before, others_before] = looks();
 

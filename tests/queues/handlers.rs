@@ -1,4 +1,5 @@
-//! Handlers that fail in every way, and errors of every kind: the message is tried again, and the place of the handler is free.
+//! Handlers that fail in every way, and errors of every kind: the message is tried again, and the place of
+//! the handler is free.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -203,7 +204,8 @@ async fn errors_of_every_kind_are_kept_short_by_hand() {
     is_short(&letters(&ready).await);
 }
 
-/// Case 35: of two equal payloads, one fails always and one never. Case 32: what is no failure does not count.
+/// Case 35: of two equal payloads, one fails always and one never. Case 32: what is no failure does not
+/// count.
 #[tokio::test]
 async fn equal_payloads_have_their_own_counts() {
     let server = Server::start();

@@ -413,7 +413,8 @@ async fn sweeping(server: &Server) -> Queues<i64> {
     Queues::of_numbers(builder(server).sweep_interval(Duration::from_secs(1))).await
 }
 
-/// The list is scanned from the end that the job is nearer to. A second element like the entry shows from which.
+/// The list is scanned from the end that the job is nearer to. A second element like the entry shows from
+/// which.
 #[tokio::test]
 async fn a_job_is_removed_from_the_nearer_end_of_a_long_list() {
     let (server, client, delayed) = still().await;
@@ -507,7 +508,8 @@ async fn without_memory_no_job_is_stored() {
     client.shutdown().await;
 }
 
-/// A call must not hold up others for long, on any server. How many jobs are too many for one call depends on the machine.
+/// A call must not hold up others for long, on any server. How many jobs are too many for one call depends on
+/// the machine.
 #[tokio::test]
 async fn many_jobs_among_many_are_cancelled_in_several_calls() {
     for pending in [100_000, 200_000, 400_000, 800_000, 1_600_000] {
@@ -558,8 +560,8 @@ fn ids_of(server: &Server) -> usize {
     server.get(["HLEN", JOBS])
 }
 
-/// A client behind a proxy that holds the replies, a queue with the jobs 0 to 9, and the cancel of 0, which the server has
-/// executed.
+/// A client behind a proxy that holds the replies, a queue with the jobs 0 to 9, and the cancel of 0, which
+/// the server has executed.
 async fn cancelling() -> (Server, Proxy, Queues<String>, Spawn<BoxFuture<'static, redelay::Result<bool>>>) {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
@@ -630,8 +632,8 @@ async fn a_refusal_is_an_error_for_each_caller() {
     client.shutdown().await;
 }
 
-/// An entry that is pending under the id of a job, with its payload, cannot be stored a second time. It is that job, whether
-/// somebody has deleted what the server knew of it, or it is another offer's.
+/// An entry that is pending under the id of a job, with its payload, cannot be stored a second time. It is
+/// that job, whether somebody has deleted what the server knew of it, or it is another offer's.
 #[tokio::test]
 async fn an_entry_with_the_id_of_a_job_is_that_job() {
     for other in ["a job without its field", "an entry with an id of 16 bytes"] {

@@ -1,4 +1,5 @@
-//! Draining long lists in random order: several calls share one pass over the list, alone and while others change it.
+//! Draining long lists in random order: several calls share one pass over the list, alone and while others
+//! change it.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -22,7 +23,8 @@ fn mover(server: &Server, batch: u32, budget: Duration) -> ClientBuilder {
     client(server).transfer_batch(batch).transfer_budget(budget)
 }
 
-/// Fills a queue that no client transfers. Entry `n` is due `n` ms after the first one, and all are long overdue.
+/// Fills a queue that no client transfers. Entry `n` is due `n` ms after the first one, and all are long
+/// overdue.
 async fn fill(server: &Server) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>, HashMap<i64, Ticket>) {
     let still = client(server).transfer(false).connect().await.unwrap();
     let ready = still.blocking_queue("q", codec::Long);
@@ -56,11 +58,13 @@ async fn one_pass_for_many_calls_keeps_the_order() {
     assert_eq!(ready.read_all().await.unwrap(), (0..NUMBER).collect::<Vec<_>>());
     let stats = client.stats();
     println!("{} transfers", stats.transfers);
-    // One pass per call would take 20 calls of at least 1 ms. Each call has to continue where the last one stopped.
+    // One pass per call would take 20 calls of at least 1 ms. Each call has to continue where the last one
+    // stopped.
     assert_eq!((stats.transferred, stats.empty_transfers), (NUMBER as u64, 0), "{stats:?}");
 }
 
-/// Even when the positions that one call passes to the next are out of date, each entry is delivered or removed once.
+/// Even when the positions that one call passes to the next are out of date, each entry is delivered or
+/// removed once.
 #[tokio::test(flavor = "multi_thread")]
 async fn others_may_change_the_list_in_between() {
     let server = Server::start();
@@ -72,7 +76,8 @@ async fn others_may_change_the_list_in_between() {
         clients.push((client, moving));
     }
     let (gone, late) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-    // The last due entries, which are still pending. Removes some behind the found position and some in front of it.
+    // The last due entries, which are still pending. Removes some behind the found position and some in front
+    // of it.
     let change = async |n: i64| match n % 4 {
         0 if delayed.cancel(&tickets[&n]).await.unwrap() => gone.lock().unwrap().push(n),
         // First by due time, and last in the list.

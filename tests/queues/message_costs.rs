@@ -5,8 +5,8 @@ use redelay_support::{ms, number_queues, soon};
 
 use super::receiver_costs::median;
 
-/// The clock of the server is read every five seconds, which may come in the middle of a message. So some are counted, and what
-/// most of them cost is what a message costs.
+/// The clock of the server is read every five seconds, which may come in the middle of a message. So some are
+/// counted, and what most of them cost is what a message costs.
 const MESSAGES: usize = 9;
 
 /// The scripts, the blocking pops, and all commands since the start, with those that scripts run.
@@ -48,6 +48,7 @@ async fn a_message_that_comes_alone_costs_two_scripts_and_one_blocking_pop() {
     println!("{scripts} scripts, {pops} blocking pops, {commands} commands");
     // An offer and a transfer.
     assert_eq!((scripts, pops), (2, 1));
-    // Six of the offer with its script, eleven of the transfer, the pop, and the receipt of the offer before, which this one deletes.
+    // Six of the offer with its script, eleven of the transfer, the pop, and the receipt of the offer before,
+    // which this one deletes.
     assert!(commands <= 20, "{commands} commands");
 }

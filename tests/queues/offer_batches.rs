@@ -1,5 +1,5 @@
-//! Concurrent offers share a call and nothing else. Each has its own ticket, its own refusal and its own second try,
-//! independent of the others.
+//! Concurrent offers share a call and nothing else. Each has its own ticket, its own refusal and its own
+//! second try, independent of the others.
 
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -61,7 +61,8 @@ async fn they_go_in_one_call_in_their_order() {
     assert_eq!(delayed.read_all().await.unwrap(), kept);
 }
 
-/// A multi-threaded runtime first runs the task that was woken last, which would be the call of a single offer.
+/// A multi-threaded runtime first runs the task that was woken last, which would be the call of a single
+/// offer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn those_of_many_tasks_go_together() {
     const TASKS: usize = 64;

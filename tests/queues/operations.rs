@@ -213,7 +213,8 @@ async fn timeouts_are_not_rounded() {
     let (_client, ready, _delayed) = text_queues(&server).await;
     for millis in [0, 1, 20, 500, 1500] {
         let timeout = Duration::from_millis(millis);
-        // Compared with a timer of the same runtime, in the best of several tries, because a busy machine delays both.
+        // Compared with a timer of the same runtime, in the best of several tries, because a busy machine
+        // delays both.
         let mut tries = 0;
         loop {
             let begun = Instant::now();
@@ -408,7 +409,8 @@ async fn dropping_the_last_clone_closes_everything() {
     until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
 }
 
-/// The client library mistakes some arrays of strings for announcements, and then gives replies to the wrong callers.
+/// The client library mistakes some arrays of strings for announcements, and then gives replies to the wrong
+/// callers.
 #[tokio::test]
 async fn payloads_that_read_like_announcements() {
     let server = Server::start();

@@ -1,5 +1,5 @@
-//! The handles of operators have one shape: a reading in pages returns what stays once, whatever comes and goes meanwhile; and rows
-//! are written by serde.
+//! The handles of operators have one shape: a reading in pages returns what stays once, whatever comes and
+//! goes meanwhile; and rows are written by serde.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
@@ -107,7 +107,8 @@ fn score(n: u32) -> String {
     (1_000_000 + n / 10).to_string()
 }
 
-/// What stays is read once, while the row that was read last has left, and rows come in front of it and behind it.
+/// What stays is read once, while the row that was read last has left, and rows come in front of it and
+/// behind it.
 macro_rules! paging {
     ($($name:ident: $rows:ty, |$ready:ident, $delayed:ident| $make:expr;)+) => {
         $(#[tokio::test]

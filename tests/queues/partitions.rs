@@ -38,7 +38,8 @@ async fn payloads_are_spread_and_taken_from_all_partitions() {
     client.shutdown().await;
 }
 
-/// In a cluster, a taker looks at the lists before it waits on all of them, but not at those on which others wait already.
+/// In a cluster, a taker looks at the lists before it waits on all of them, but not at those on which others
+/// wait already.
 #[tokio::test]
 async fn takers_of_partitions_that_wait_cost_no_looks() {
     const VALUES: i64 = 50;

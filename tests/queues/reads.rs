@@ -1,5 +1,5 @@
-//! What only reads: no call has more work than a bound, none says that something may have been executed, and what stays in
-//! a queue is read although others change it meanwhile.
+//! What only reads: no call has more work than a bound, none says that something may have been executed, and
+//! what stays in a queue is read although others change it meanwhile.
 
 use std::collections::HashMap;
 use std::sync::mpsc;

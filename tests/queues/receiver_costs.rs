@@ -11,8 +11,8 @@ use redelay_support::{
     HOUR, LEASES, MESSAGES, Queues, RECEIPTS, TARGET, ms, soon, still_builder, still_text_queues, text,
 };
 
-/// An idle receiver gives a sign of life every six seconds, which may come in the middle of a message. So some are counted, and
-/// what most of them cost is what a message costs.
+/// An idle receiver gives a sign of life every six seconds, which may come in the middle of a message. So
+/// some are counted, and what most of them cost is what a message costs.
 const MESSAGES_COUNTED: usize = 9;
 
 /// The scripts and the blocking pops since the start.
@@ -25,8 +25,8 @@ pub(super) fn median(mut counts: Vec<u64>) -> u64 {
     counts[counts.len() / 2]
 }
 
-/// Lets this number of clients with a receiver each wait for messages that come one after the other. Returns the scripts and
-/// the blocking pops of a message.
+/// Lets this number of clients with a receiver each wait for messages that come one after the other. Returns
+/// the scripts and the blocking pops of a message.
 async fn costs(receivers: u64) -> [u64; 2] {
     let server = Server::start();
     let clients: Vec<(Client, BlockingQueue<String>, _)> =
@@ -219,8 +219,8 @@ async fn a_hundred_ended_leases_cost_sixteen_receivers_a_script_each() {
     assert!(scripts as usize <= RECEIVERS + signs, "{scripts} scripts, with up to {signs} signs of life");
 }
 
-/// Lets this number of tasks receive a backlog. Returns how many calls the receiver had in flight at most: the server has a
-/// receipt for each.
+/// Lets this number of tasks receive a backlog. Returns how many calls the receiver had in flight at most:
+/// the server has a receipt for each.
 async fn calls_at_a_time(tasks: usize) -> usize {
     const BACKLOG: usize = 2_000;
     let server = Server::start();

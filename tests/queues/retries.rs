@@ -16,7 +16,8 @@ fn millis(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).unwrap().as_millis() as f64
 }
 
-/// Fails this often, and checks when it is due each time: between the shortest and the longest pause from now.
+/// Fails this often, and checks when it is due each time: between the shortest and the longest pause from
+/// now.
 async fn fails(backoff: Backoff, pauses: &[[u64; 2]]) {
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;

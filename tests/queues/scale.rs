@@ -1,4 +1,5 @@
-//! Ten thousand queues in one client: few connections, almost no cost when idle, and a busy queue beside quiet ones.
+//! Ten thousand queues in one client: few connections, almost no cost when idle, and a busy queue beside
+//! quiet ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! What can go to another thread: every public type and every future of a public method. A break is a compile error here.
+//! What can go to another thread: every public type and every future of a public method. A break is a compile
+//! error here.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,5 +1,5 @@
-//! The transfer script, compared with a model after every call. Its constants are small here, so that sixty entries are
-//! a long list. Other clients change the queue in between.
+//! The transfer script, compared with a model after every call. Its constants are small here, so that sixty
+//! entries are a long list. Other clients change the queue in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -333,7 +333,8 @@ fn an_expiry_is_kept() {
     assert!(server.get::<i64, _>(["PTTL", ORDERED_LIST]) > 0);
 }
 
-/// Entries that a call reads and does not move are read again, so a call must not read much more than it moves.
+/// Entries that a call reads and does not move are read again, so a call must not read much more than it
+/// moves.
 #[test]
 fn long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing() {
     for (number, length, budget) in [(2_000, 20_000, 40_000), (20_000, 10, 1_000)] {
@@ -352,7 +353,8 @@ fn long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing() {
     }
 }
 
-/// Entries with short delays are the last ones of a list. They are found without a pass over all that have long ones.
+/// Entries with short delays are the last ones of a list. They are found without a pass over all that have
+/// long ones.
 #[test]
 fn due_entries_at_the_end_of_a_long_list_are_found_there() {
     let later = 400_000_000_000_000;
@@ -386,8 +388,8 @@ fn a_pass_takes_few_calls_however_short_the_budget_is() {
     assert!(calls < 200, "{calls} calls");
 }
 
-/// The calls of a pass put what they have found to the front, one after the other: the first due entries may be behind many
-/// others.
+/// The calls of a pass put what they have found to the front, one after the other: the first due entries may
+/// be behind many others.
 #[test]
 fn what_a_pass_has_put_to_the_front_is_found_there_in_any_order() {
     let later = 400_000_000_000_000;

@@ -256,7 +256,8 @@ async fn client(server: &Server) -> Client {
 async fn receivers_of_many_queues_share_a_connection() {
     let many = Many::start(client).await;
     many.until_tracked().await;
-    // Beside those that block: commands, announcements, tracking; three of the other client, and that of the test.
+    // Beside those that block: commands, announcements, tracking; three of the other client, and that of the
+    // test.
     let connections = info(&many.server, "clients", "connected_clients");
     assert!(connections <= 64 + 7, "{connections}");
     many.all_receive(BEFORE_IT_LOOKS).await;
@@ -303,7 +304,8 @@ async fn a_lost_tracking_connection_is_replaced() {
     many.all_receive(BEFORE_IT_LOOKS).await;
 }
 
-/// The server forgets what it tracks, and tells of it in a way that is not understood: receivers look every 6 s.
+/// The server forgets what it tracks, and tells of it in a way that is not understood: receivers look every 6
+/// s.
 #[tokio::test]
 async fn a_flush_of_the_server_keeps_nobody_waiting() {
     let many = Many::start(client).await;

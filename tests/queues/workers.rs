@@ -427,7 +427,8 @@ async fn a_settlement_that_fails_is_a_failure() {
 /// Number, queue, attempt, and whether it is the last one.
 type Seen = Arc<Mutex<BTreeSet<(i64, String, u32, bool)>>>;
 
-/// A handler knows where its message comes from and whether it may fail once more, and a report says what became of it.
+/// A handler knows where its message comes from and whether it may fail once more, and a report says what
+/// became of it.
 #[tokio::test]
 async fn the_queue_the_last_attempt_and_what_is_dead() {
     let server = Server::start();

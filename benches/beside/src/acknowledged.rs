@@ -1,4 +1,5 @@
-//! Messages that are acknowledged: receivers and workers of redelay, beside BullMQ and asynq. One measurement a file.
+//! Messages that are acknowledged: receivers and workers of redelay, beside BullMQ and asynq. One measurement
+//! a file.
 
 pub(crate) mod beside_java;
 pub(crate) mod delayed;

@@ -73,8 +73,8 @@ impl Bench {
         })
     }
 
-    /// Measures both systems in turns, for this number of rounds. The system that goes first changes from round to
-    /// round. The server is empty at the start of each turn. A turn that fails is repeated.
+    /// Measures both systems in turns, for this number of rounds. The system that goes first changes from
+    /// round to round. The server is empty at the start of each turn. A turn that fails is repeated.
     pub(crate) fn alternate<T>(
         &mut self,
         what: &str,
@@ -99,8 +99,9 @@ impl Bench {
         all
     }
 
-    /// Measures each of these ways in turns, for this number of rounds. Each round begins with another one. The server is
-    /// empty at the start of each turn. A turn that fails is repeated. Returns the rounds of each way.
+    /// Measures each of these ways in turns, for this number of rounds. Each round begins with another one.
+    /// The server is empty at the start of each turn. A turn that fails is repeated. Returns the rounds of
+    /// each way.
     pub(crate) fn take_turns<W, T>(
         &mut self,
         what: &str,
@@ -170,7 +171,8 @@ impl Bench {
 
 type Start = Box<dyn Fn(&mut Bench, System) -> Outcome<Worker>>;
 
-/// One worker of each system for many turns. A turn that fails ends its worker, and the next turn starts another one.
+/// One worker of each system for many turns. A turn that fails ends its worker, and the next turn starts
+/// another one.
 pub(crate) struct Workers {
     all: BTreeMap<System, Worker>,
     start: Start,
@@ -216,10 +218,10 @@ impl Workers {
     }
 }
 
-/// Offers and takes for this time, ms, in each worker, as the measurements do. A native program only has to make its
-/// connections. A virtual machine is slow until it has compiled the code that it runs, for which it needs a core. When
-/// sixteen of them warm up together on two cores, commands wait for longer than Redisson's timeouts; so no more of them
-/// do at a time than there are cores.
+/// Offers and takes for this time, ms, in each worker, as the measurements do. A native program only has to
+/// make its connections. A virtual machine is slow until it has compiled the code that it runs, for which it
+/// needs a core. When sixteen of them warm up together on two cores, commands wait for longer than Redisson's
+/// timeouts; so no more of them do at a time than there are cores.
 pub(crate) fn warm_up(workers: &mut [Worker], millis: u64) -> Outcome<()> {
     let Some(system) = workers.first().map(Worker::system) else { return Ok(()) };
     let (group, millis) = match system {
@@ -253,8 +255,8 @@ pub(crate) fn ask_all(workers: &mut [Worker], job: &Job) -> Outcome<Vec<Reply>> 
     workers.iter_mut().map(Worker::end).collect()
 }
 
-/// Waits until this number of payloads is collected, or until none has come for as long as `patience`. Returns the
-/// number collected.
+/// Waits until this number of payloads is collected, or until none has come for as long as `patience`.
+/// Returns the number collected.
 pub(crate) fn wait_for(workers: &mut [Worker], count: u64, patience: Duration) -> Outcome<u64> {
     wait_and_look(workers, count, patience, Duration::from_millis(10))
 }

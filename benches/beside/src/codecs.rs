@@ -11,7 +11,8 @@ use crate::order::Order;
 use crate::results::{Better, Goal, Row, Table};
 use crate::worker::{System, Worker};
 
-/// The codecs of both systems, each with a plain library to compare with: the one it is built on, or serde_json.
+/// The codecs of both systems, each with a plain library to compare with: the one it is built on, or
+/// serde_json.
 const CODECS: [(&str, Option<&str>); 5] = [
     ("kryo5", Some("serde_json")),
     ("json-jackson", Some("serde_json")),

@@ -71,8 +71,8 @@ impl Line {
         self.columns.iter().find(|column| column.of == name)
     }
 
-    /// How many times better a column was than another one. Only values of the same round are compared, because the machine
-    /// may have been slower in another round.
+    /// How many times better a column was than another one. Only values of the same round are compared,
+    /// because the machine may have been slower in another round.
     pub(crate) fn times(&self, of: &Column, than: &Column) -> Spread {
         spread(of.rounds.iter().zip(&than.rounds).map(|(of, than)| match self.better {
             Better::More => of / than,

@@ -1,4 +1,5 @@
-//! How the cost of a message grows: with the rate, the queues, the pending entries, the payload and the processes.
+//! How the cost of a message grows: with the rate, the queues, the pending entries, the payload and the
+//! processes.
 
 use std::slice::from_mut;
 

@@ -18,8 +18,8 @@ pub(crate) struct Effort {
     pub(crate) concurrency: &'static [usize],
     /// Bytes of a payload.
     pub(crate) sizes: &'static [usize],
-    /// The number of processes that share a queue whose lateness is measured, and whether there are other offers at the
-    /// same time.
+    /// The number of processes that share a queue whose lateness is measured, and whether there are other
+    /// offers at the same time.
     pub(crate) late_cases: &'static [(usize, bool)],
     /// Entries of a round of lateness.
     pub(crate) late_entries: u64,
@@ -44,7 +44,8 @@ pub(crate) struct Effort {
     pub(crate) per_second: f64,
     /// The rates at which the cost of a message is measured, messages a second.
     pub(crate) rates: &'static [f64],
-    /// The least messages of such a measurement: few do not show what a process does every few seconds by itself.
+    /// The least messages of such a measurement: few do not show what a process does every few seconds by
+    /// itself.
     pub(crate) counted: u64,
     pub(crate) growth: Growth,
     /// Tasks that offer at the same time.
@@ -61,7 +62,8 @@ pub(crate) struct Effort {
     pub(crate) jobs: &'static [u64],
     /// Processes that share a queue, or are idle.
     pub(crate) processes: &'static [usize],
-    /// Payloads to take from a cluster, for each system and round: enough to measure the CPU time of a native client.
+    /// Payloads to take from a cluster, for each system and round: enough to measure the CPU time of a native
+    /// client.
     pub(crate) spread: u64,
     /// Numbers of partitions. One stands for an ordinary queue.
     pub(crate) partitions: &'static [usize],

@@ -1,5 +1,5 @@
-//! Offer, transfer and take, for some time: messages per second, and the cost of a thousand of them on client and
-//! server.
+//! Offer, transfer and take, for some time: messages per second, and the cost of a thousand of them on client
+//! and server.
 
 use crate::bench::{Bench, Measured};
 use crate::load::{Cost, Load, PATIENCE};

@@ -81,8 +81,8 @@ impl Idle {
     }
 }
 
-/// What each of them uses while this time passes. They are watched at once: idle processes do not disturb each other, and
-/// the wait is the same minute for all.
+/// What each of them uses while this time passes. They are watched at once: idle processes do not disturb
+/// each other, and the wait is the same minute for all.
 pub(crate) fn watch(all: &mut [Idle], millis: u64) -> Outcome<Vec<Use>> {
     // Work that opening has left to do in the background.
     sleep(Duration::from_millis(1_000 + millis / 10));

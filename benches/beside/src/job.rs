@@ -1,11 +1,12 @@
 //! The jobs of a worker and its answers: one JSON object a line. All systems speak it, `redelay.rs` here,
-//! `compat/java/src/main/java/redelay/bench` with Redisson and `peers` with BullMQ and asynq, so that the harness cannot
-//! treat them differently.
+//! `compat/java/src/main/java/redelay/bench` with Redisson and `peers` with BullMQ and asynq, so that the
+//! harness cannot treat them differently.
 //!
-//! A worker may be started with a number of partitions. Then the name of a queue stands for the queues `{queue}#0`,
-//! `{queue}#1`… in [`Job::Offer`], [`Job::Take`], [`Job::Receive`] and [`Job::Collect`].
+//! A worker may be started with a number of partitions. Then the name of a queue stands for the queues
+//! `{queue}#0`, `{queue}#1`… in [`Job::Offer`], [`Job::Take`], [`Job::Receive`] and [`Job::Collect`].
 //!
-//! Some jobs have a number of queues. If it is more than one, the name stands for `{queue}-0`, `{queue}-1`…: see [`names`].
+//! Some jobs have a number of queues. If it is more than one, the name stands for `{queue}-0`, `{queue}-1`…:
+//! see [`names`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,8 +24,8 @@ pub(crate) enum Job {
     Close,
     /// Offers. Replies when every offer is acknowledged.
     Offer(Offer),
-    /// Takes with this number of takers. Replies when `count` payloads are taken. If the queue has partitions, each taker has
-    /// one of them, and each partition has its share of the payloads.
+    /// Takes with this number of takers. Replies when `count` payloads are taken. If the queue has
+    /// partitions, each taker has one of them, and each partition has its share of the payloads.
     Take { queue: String, takers: usize, count: u64 },
     /// The same with takers that take from whichever partition has a payload. Only redelay does this.
     TakeAny { queue: String, takers: usize, count: u64 },

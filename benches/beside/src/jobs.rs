@@ -188,7 +188,8 @@ async fn calls(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {
     costs
 }
 
-/// The seconds until stale ids are gone, and how much of the server's time their search has taken, in percent.
+/// The seconds until stale ids are gone, and how much of the server's time their search has taken, in
+/// percent.
 async fn sweep(url: &str, server: &mut Connection, pending: u64) -> (f64, f64) {
     let (client, delayed) = connect(url, None).await;
     let moved = pending / 10;

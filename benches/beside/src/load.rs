@@ -1,4 +1,5 @@
-//! Messages that are offered with a short delay and handled by the processes that offered them, and what each costs.
+//! Messages that are offered with a short delay and handled by the processes that offered them, and what each
+//! costs.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -40,7 +41,8 @@ pub(crate) struct Load {
     pub(crate) pending: u64,
     /// Bytes of a payload.
     pub(crate) size: usize,
-    /// Whether redelay handles them with a worker, and not with takers. The peers have nothing else, Redisson has none.
+    /// Whether redelay handles them with a worker, and not with takers. The peers have nothing else, Redisson
+    /// has none.
     pub(crate) is_acknowledged: bool,
 }
 
@@ -107,7 +109,8 @@ impl Load {
         Ok(workers)
     }
 
-    /// Takers, or slots of the worker, of each process. Each queue has a taker, even if there are more queues than these.
+    /// Takers, or slots of the worker, of each process. Each queue has a taker, even if there are more queues
+    /// than these.
     fn slots(&self) -> usize {
         TAKERS.div_ceil(self.processes)
     }

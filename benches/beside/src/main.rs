@@ -1,5 +1,5 @@
-//! redelay and Java Redisson in turns, on one server: `make bench`. BullMQ and asynq join where messages are acknowledged,
-//! and where the cost of a message grows.
+//! redelay and Java Redisson in turns, on one server: `make bench`. BullMQ and asynq join where messages are
+//! acknowledged, and where the cost of a message grows.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -21,8 +21,9 @@
 //! | `report.rs`, `plot.rs`, `machine.rs` | the report |
 //! | `options.rs`, `effort.rs` | what is measured, and how much of it |
 //!
-//! A turn whose worker fails is repeated with a new one (`repeat.rs`). Anything else that fails panics with a sentence, and
-//! ends its measurement: half a measurement is none. The other measurements go on, and the report says which one is missing.
+//! A turn whose worker fails is repeated with a new one (`repeat.rs`). Anything else that fails panics with a
+//! sentence, and ends its measurement: half a measurement is none. The other measurements go on, and the
+//! report says which one is missing.
 
 mod acknowledged;
 mod alternatives;

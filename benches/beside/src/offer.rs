@@ -1,4 +1,5 @@
-//! Offers per second, each counted when its reply has arrived, and the rate of `redis-benchmark` with the same script.
+//! Offers per second, each counted when its reply has arrived, and the rate of `redis-benchmark` with the
+//! same script.
 
 use crate::bench::{Bench, Measured, Workers};
 use crate::job::Offer;

@@ -29,7 +29,8 @@ pub(crate) struct Options {
 #[derive(Debug)]
 pub(crate) enum Task {
     Help,
-    /// Runs this process as a worker on the server with this URL. Each of its queues has this number of partitions.
+    /// Runs this process as a worker on the server with this URL. Each of its queues has this number of
+    /// partitions.
     Work(String, usize),
     /// The same for an alternative that polls at this interval, ms; zero stands for timers of the process.
     Alternative(String, u64),

@@ -19,7 +19,8 @@ use crate::job::{Fill, Job, Offer, Reply, due, names, now, payload};
 use queue::Queue;
 use working::Working;
 
-/// Runs jobs until the input ends. Each queue has this number of partitions; one stands for an ordinary queue.
+/// Runs jobs until the input ends. Each queue has this number of partitions; one stands for an ordinary
+/// queue.
 pub(crate) fn work(url: &str, partitions: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let mut worker = runtime.block_on(Worker::connect(url, partitions));
@@ -221,8 +222,8 @@ async fn fill(queue: &BlockingQueue<String>, job: &Fill) -> redelay::Result<Repl
     Ok(Reply { count: job.count, ..Reply::default() })
 }
 
-/// For each of several lists, how many of its payloads nobody has claimed. Each payload is claimed before it is taken, so that
-/// no taker waits for one that does not come.
+/// For each of several lists, how many of its payloads nobody has claimed. Each payload is claimed before it
+/// is taken, so that no taker waits for one that does not come.
 fn shares(count: u64, lists: usize) -> Vec<Arc<AtomicI64>> {
     (0..lists).map(|_| Arc::new(AtomicI64::new(count as i64 / lists as i64))).collect()
 }

@@ -15,8 +15,8 @@ fn offer() -> String {
         })
 }
 
-/// Offers per second with this number in flight: the better of one connection for each, and one connection with a
-/// pipeline.
+/// Offers per second with this number in flight: the better of one connection for each, and one connection
+/// with a pipeline.
 pub(crate) fn offers(bench: &mut Bench, size: usize, concurrency: usize) -> f64 {
     bench.progress.set_message(format!("offer: redis-benchmark, {concurrency} in flight, {size} B"));
     let pipelined = run(bench, size, 1, concurrency);
@@ -26,8 +26,9 @@ pub(crate) fn offers(bench: &mut Bench, size: usize, concurrency: usize) -> f64 
 fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f64 {
     bench.server.clear();
     let digest = bench.server.load(&offer());
-    // As long as an entry of redelay, with `__rand_int__` for a fresh id. No zero byte may come before that, not even
-    // in an earlier command of the pipeline. So the length consists of letters, which the script does not read.
+    // As long as an entry of redelay, with `__rand_int__` for a fresh id. No zero byte may come before that,
+    // not even in an earlier command of the pipeline. So the length consists of letters, which the script
+    // does not read.
     let entry = format!("\u{10}__rand_int__{}{}", "i".repeat(4 + 8), "x".repeat(size));
     let requests = bench.effort.millis * if connections * pipeline == 1 { 15 } else { 60 };
     let output = Command::new("redis-benchmark")

@@ -115,8 +115,8 @@ impl Row {
         spread(self.rounds.iter().map(|round| *round.get(system)))
     }
 
-    /// How many times better redelay was, round by round. Only turns of the same round are compared, because the
-    /// machine may have been slower in another round.
+    /// How many times better redelay was, round by round. Only turns of the same round are compared, because
+    /// the machine may have been slower in another round.
     pub(crate) fn ratio(&self) -> Spread {
         spread(self.rounds.iter().map(|round| match self.better {
             Better::More => round.redelay / round.redisson,

@@ -1,5 +1,5 @@
-//! Finds the settings with which each system is fastest on this machine. Each is measured with these, not with its
-//! defaults.
+//! Finds the settings with which each system is fastest on this machine. Each is measured with these, not
+//! with its defaults.
 
 use std::slice::from_mut;
 use std::thread::available_parallelism;

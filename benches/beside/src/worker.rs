@@ -59,7 +59,8 @@ impl<T> Sides<T> {
     }
 }
 
-/// A worker process. It ends when this value is dropped, and when the harness ends, because its input ends then.
+/// A worker process. It ends when this value is dropped, and when the harness ends, because its input ends
+/// then.
 pub(crate) struct Worker {
     system: System,
     child: Child,
@@ -187,8 +188,8 @@ fn own(args: &[&str], settings: Settings) -> Command {
     command
 }
 
-/// The CPU time that a process has used, in user and system mode. `/proc` has it in units of 10 ms, which is more than a
-/// hundred messages cost.
+/// The CPU time that a process has used, in user and system mode. `/proc` has it in units of 10 ms, which is
+/// more than a hundred messages cost.
 fn cpu_seconds(pid: u32) -> f64 {
     let clock = clock_getcpuclockid(Pid::from_raw(pid as i32));
     let used = clock.and_then(|clock| clock.now()).expect("a running process");

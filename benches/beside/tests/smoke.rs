@@ -150,7 +150,8 @@ fn a_tiny_run_of_what_a_message_costs_fills_every_column() {
     }
 }
 
-/// A cluster beside one server: both systems where both can do the work, and redelay by the number of partitions.
+/// A cluster beside one server: both systems where both can do the work, and redelay by the number of
+/// partitions.
 #[test]
 fn a_tiny_run_on_a_cluster_fills_every_column() {
     let folder = tempfile::tempdir().expect("a temporary folder");

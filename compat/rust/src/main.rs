@@ -1,9 +1,9 @@
-//! The compatibility peer on redelay: `redelay-peer <redis-url> <codec>`. It reads one command per line on stdin and
-//! writes one answer per line on stdout.
+//! The compatibility peer on redelay: `redelay-peer <redis-url> <codec>`. It reads one command per line on
+//! stdin and writes one answer per line on stdout.
 //!
-//! The same program on Redisson is in `compat/java`. The tests run both. Values are JSON texts on one line. Environment
-//! variables: `REDELAY_MAPPER` is a prefix for every name; with `REDELAY_FORMAT=legacy`, entries are written as by
-//! Redisson up to 3.21.0.
+//! The same program on Redisson is in `compat/java`. The tests run both. Values are JSON texts on one line.
+//! Environment variables: `REDELAY_MAPPER` is a prefix for every name; with `REDELAY_FORMAT=legacy`, entries
+//! are written as by Redisson up to 3.21.0.
 
 mod messages;
 

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use crate::zoo::{self, *};
 
-/// Plain JSON becomes String, Integer (Long or BigInteger if needed), Double, Boolean, ArrayList, LinkedHashMap and
-/// null. An object with an `@class` of [`zoo`] becomes an object of that class.
+/// Plain JSON becomes String, Integer (Long or BigInteger if needed), Double, Boolean, ArrayList,
+/// LinkedHashMap and null. An object with an `@class` of [`zoo`] becomes an object of that class.
 #[derive(Debug)]
 pub struct JavaValues<C>(pub C);
 

@@ -1,8 +1,8 @@
-//! The classes of `compat/java/src/main/java/com/acme/Zoo.java` and `lab` as Rust structs: one of each kind of class
-//! that a codec may meet. The tests of the codecs and the peer share them.
+//! The classes of `compat/java/src/main/java/com/acme/Zoo.java` and `lab` as Rust structs: one of each kind
+//! of class that a codec may meet. The tests of the codecs and the peer share them.
 //!
-//! [`to_json`] and [`from_json`] convert values to and from plain JSON, in which tests compare values and peers
-//! exchange them: the JSON that Jackson writes without class names.
+//! [`to_json`] and [`from_json`] convert values to and from plain JSON, in which tests compare values and
+//! peers exchange them: the JSON that Jackson writes without class names.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -192,7 +192,8 @@ pub struct Tag {
     pub name: Option<String>,
 }
 
-/// Lists whose elements are declared, and such whose elements are not. `L` is in the field `open`, `M` in `openMap`.
+/// Lists whose elements are declared, and such whose elements are not. `L` is in the field `open`, `M` in
+/// `openMap`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.acme.Zoo$Loose", rename_all = "camelCase")]
 pub struct Loose<L, M> {

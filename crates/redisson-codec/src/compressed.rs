@@ -1,6 +1,7 @@
 //! Compression around any codec: [`Lz4V2`], [`SnappyV2`], [`ZStd`], and the limit of what they decompress.
 //!
-//! The module of each compression has the layout of the payload and two functions: bytes to payload, and back.
+//! The module of each compression has the layout of the payload and two functions: bytes to payload, and
+//! back.
 
 #[cfg(feature = "_length_prefix")]
 mod length_prefix;
@@ -22,8 +23,8 @@ use super::{Codec, CodecError, memory};
 
 const DEFAULT_LIMIT: usize = 64 << 20;
 
-/// The bytes and values of a payload may take this many times the limit. In the process that is twice as much at most: a list
-/// that grows may be copied.
+/// The bytes and values of a payload may take this many times the limit. In the process that is twice as much
+/// at most: a list that grows may be copied.
 const MEMORY: usize = 4;
 
 /// Values may take this in any case, or a low limit would refuse payloads that are nowhere near it.

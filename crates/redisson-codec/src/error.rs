@@ -3,7 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Why a [`Codec`](crate::Codec) could not encode or decode. [`CodecError::new`] makes one from any error or text.
+/// Why a [`Codec`](crate::Codec) could not encode or decode. [`CodecError::new`] makes one from any error or
+/// text.
 ///
 /// # Examples
 /// ```

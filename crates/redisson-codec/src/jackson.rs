@@ -17,8 +17,8 @@ macro_rules! codec {
         pub struct $name;
 
         impl $name {
-            /// Returns a codec that does not check the class names in a payload. Without it, an unexpected class is an
-            /// error that names both classes.
+            /// Returns a codec that does not check the class names in a payload. Without it, an unexpected
+            /// class is an error that names both classes.
             ///
             /// # Examples
             #[doc = concat!("```\nuse redisson_codec::", stringify!($name), ";\n\nlet codec = ", stringify!($name), ".with_any_class();\n```")]

@@ -1,5 +1,5 @@
-//! Java's values, for the codecs that exchange objects with Java: types that Rust does not have, attributes for what
-//! Rust's types cannot express, and [`Value`] for any value.
+//! Java's values, for the codecs that exchange objects with Java: types that Rust does not have, attributes
+//! for what Rust's types cannot express, and [`Value`] for any value.
 //!
 //! A Java class is a struct with the serde name of the class. A Java field is a field of the same name:
 //!
@@ -26,8 +26,8 @@
 //!
 //! Any reference in Java may be null. Decoding a null into anything but an `Option` fails.
 //!
-//! The types of this module carry values; they do not calculate. With the features `uuid`, `jiff`, `num-bigint` and
-//! `bigdecimal` they convert to and from the types of those crates.
+//! The types of this module carry values; they do not calculate. With the features `uuid`, `jiff`,
+//! `num-bigint` and `bigdecimal` they convert to and from the types of those crates.
 //!
 //! # Examples
 //! ```

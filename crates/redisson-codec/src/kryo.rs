@@ -38,19 +38,21 @@ const MAX_DEPTH: usize = 127;
 
 /// Kryo 5 as Redisson's `Kryo5Codec` writes it. Redisson uses this codec by default.
 ///
-/// Both sides read what the other writes. They also write the same bytes, apart from the order of hashed sets and maps.
+/// Both sides read what the other writes. They also write the same bytes, apart from the order of hashed sets
+/// and maps.
 ///
-/// A struct stands for a Java class: its serde name is the name of the class, its fields are the fields of the class.
-/// Kryo writes the fields without names, sorted by name, so the struct needs all of them, with the right types. The module
-/// [`java`](super::java) lists the types. A [`java::Value`](super::java::Value) holds any payload whose classes are in
-/// Java's standard library.
+/// A struct stands for a Java class: its serde name is the name of the class, its fields are the fields of
+/// the class. Kryo writes the fields without names, sorted by name, so the struct needs all of them, with the
+/// right types. The module [`java`](super::java) lists the types. A [`java::Value`](super::java::Value) holds
+/// any payload whose classes are in Java's standard library.
 ///
-/// The classes of structs and enums must have the expected names; see [`with_any_class`](Self::with_any_class).
+/// The classes of structs and enums must have the expected names; see
+/// [`with_any_class`](Self::with_any_class).
 ///
 /// # Errors
-/// Decoding fails when the payload is not exactly one value of this type, announces more than it contains, nests deeper
-/// than 127 levels, or has a class that is unexpected or whose layout is unknown. The error names the offset. It quotes
-/// only class names, unless the type's own `Deserialize` quotes more.
+/// Decoding fails when the payload is not exactly one value of this type, announces more than it contains,
+/// nests deeper than 127 levels, or has a class that is unexpected or whose layout is unknown. The error
+/// names the offset. It quotes only class names, unless the type's own `Deserialize` quotes more.
 ///
 /// Encoding fails when the type's `Serialize` fails, for a null where Java has none, and beyond 127 levels.
 ///
@@ -92,8 +94,9 @@ const MAX_DEPTH: usize = 127;
 pub struct Kryo5;
 
 impl Kryo5 {
-    /// Returns a codec that does not check the class names of structs and enums when it decodes. Use it for classes that
-    /// were moved to another package, or for subclasses with the same fields. It encodes as [`Kryo5`] does.
+    /// Returns a codec that does not check the class names of structs and enums when it decodes. Use it for
+    /// classes that were moved to another package, or for subclasses with the same fields. It encodes as
+    /// [`Kryo5`] does.
     ///
     /// # Examples
     /// ```

@@ -1,8 +1,8 @@
-//! The codecs of Java [Redisson](https://github.com/redisson/redisson): they turn values into the bytes that Redisson stores in
-//! Redis, and back. The crate has no Redis client and does no I/O.
+//! The codecs of Java [Redisson](https://github.com/redisson/redisson): they turn values into the bytes that
+//! Redisson stores in Redis, and back. The crate has no Redis client and does no I/O.
 //!
-//! Every codec is a type that implements [`Codec<T>`] for the values it can hold. Use the codec that the Java side uses:
-//! nothing in a payload says which codec wrote it.
+//! Every codec is a type that implements [`Codec<T>`] for the values it can hold. Use the codec that the Java
+//! side uses: nothing in a payload says which codec wrote it.
 //!
 //! ```
 //! use redisson_codec::{Codec, Int, String};
@@ -14,10 +14,11 @@
 //!
 //! # Codecs
 //!
-//! * [`String`], [`Bytes`], [`Long`], [`Int`] and [`Double`] are always there: the payload is the value as text or bytes.
+//! * [`String`], [`Bytes`], [`Long`], [`Int`] and [`Double`] are always there: the payload is the value as
+//!   text or bytes.
 //! * `Json` and `MsgPack` write any serde type without Java's class names.
-//! * `Kryo5`, `JsonJackson`, `CborJackson` and `MsgPackJackson` write Java objects. What a Java class is in Rust is in
-//!   the documentation of the module `java`, which they share.
+//! * `Kryo5`, `JsonJackson`, `CborJackson` and `MsgPackJackson` write Java objects. What a Java class is in
+//!   Rust is in the documentation of the module `java`, which they share.
 //! * `Lz4V2`, `SnappyV2` and `ZStd` compress the payload of another codec.
 //!
 //! The README has the table of Redisson's codecs, an example of each, and the limits.
@@ -155,7 +156,8 @@ pub trait Codec<T>: Send + Sync + 'static {
     /// ```
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError>;
 
-    /// Decodes a payload. Anybody may have written the bytes: this must neither panic nor allocate without bound.
+    /// Decodes a payload. Anybody may have written the bytes: this must neither panic nor allocate without
+    /// bound.
     ///
     /// # Errors
     /// When the payload is not a value of this type. The error should say what was expected, and where.

@@ -1,8 +1,8 @@
 //! How much memory the values of a compressed payload may take.
 //!
-//! A value in memory takes 32 bytes and more, and one byte in a payload. Without compression the sender of such a payload
-//! has to send these bytes; with it, a few kilobytes are millions of values. So a compression limits what the codec inside
-//! of it builds, and the codecs say of each list how much longer it gets.
+//! A value in memory takes 32 bytes and more, and one byte in a payload. Without compression the sender of
+//! such a payload has to send these bytes; with it, a few kilobytes are millions of values. So a compression
+//! limits what the codec inside of it builds, and the codecs say of each list how much longer it gets.
 
 use std::cell::Cell;
 #[cfg(feature = "_java")]

@@ -13,13 +13,14 @@ const MAX_DEPTH: usize = 127;
 
 /// MessagePack with structs as maps from field names, as Jackson's MessagePack mapper writes a bean.
 ///
-/// No Redisson codec writes exactly this: `MsgPackJacksonCodec` puts class names into lists and maps, and requires them.
-/// Numbers take the fewest bytes that hold them. `Vec<u8>` is an array, as any list; [`bytes::Bytes`] is binary.
+/// No Redisson codec writes exactly this: `MsgPackJacksonCodec` puts class names into lists and maps, and
+/// requires them. Numbers take the fewest bytes that hold them. `Vec<u8>` is an array, as any list;
+/// [`bytes::Bytes`] is binary.
 ///
 /// # Errors
-/// Decoding fails when the payload is not exactly one MessagePack value of this type, announces more than it contains, or
-/// nests deeper than 127 levels. The error names the offset. It quotes no value, unless the type's own `Deserialize` does.
-/// Encoding fails when the type's `Serialize` fails, and beyond 127 levels.
+/// Decoding fails when the payload is not exactly one MessagePack value of this type, announces more than it
+/// contains, or nests deeper than 127 levels. The error names the offset. It quotes no value, unless the
+/// type's own `Deserialize` does. Encoding fails when the type's `Serialize` fails, and beyond 127 levels.
 ///
 /// # Examples
 /// ```

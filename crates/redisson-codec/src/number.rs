@@ -8,8 +8,8 @@ use super::{Codec, CodecError};
 /// An `i64` as decimal text, as Redisson's `LongCodec` writes a `Long`: `-1` is the two bytes `2d 31`.
 ///
 /// # Errors
-/// Decoding fails unless the payload is an optional sign and ASCII digits, without spaces, in the range of an `i64`, as
-/// `Long.valueOf` requires. Encoding does not fail.
+/// Decoding fails unless the payload is an optional sign and ASCII digits, without spaces, in the range of an
+/// `i64`, as `Long.valueOf` requires. Encoding does not fail.
 ///
 /// # Examples
 /// ```
@@ -38,8 +38,8 @@ impl Codec<i64> for Long {
 /// An `i32` as decimal text, as Redisson's `IntegerCodec` writes an `Integer`: `-1` is the two bytes `2d 31`.
 ///
 /// # Errors
-/// Decoding fails unless the payload is an optional sign and ASCII digits, without spaces, in the range of an `i32`, as
-/// `Integer.valueOf` requires. Encoding does not fail.
+/// Decoding fails unless the payload is an optional sign and ASCII digits, without spaces, in the range of an
+/// `i32`, as `Integer.valueOf` requires. Encoding does not fail.
 ///
 /// # Examples
 /// ```
@@ -64,7 +64,8 @@ impl Codec<i32> for Int {
     }
 }
 
-// Java also accepts the digits of other scripts. No Redisson codec writes them, so they are refused like any other text.
+// Java also accepts the digits of other scripts. No Redisson codec writes them, so they are refused like any
+// other text.
 fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, CodecError> {
     if let Ok(text) = str::from_utf8(payload)
         && let Ok(value) = text.parse()
@@ -80,16 +81,18 @@ fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, Co
     Err(CodecError::new(format!("expected an integer from {min} to {max} as decimal text, found {found}")))
 }
 
-/// An `f64` as decimal text, as Redisson's `DoubleCodec` writes a `Double`: `1.5`, `-1.0E300`, `NaN`, `-Infinity`.
+/// An `f64` as decimal text, as Redisson's `DoubleCodec` writes a `Double`: `1.5`, `-1.0E300`, `NaN`,
+/// `-Infinity`.
 ///
-/// Encodes as `Double.toString` of JDK 19 and later. Older JDKs print some numbers with more digits than necessary, such
-/// as JDK 17 with `1.9999999999999998E23` for `2.0E23`. The bytes differ, but either side reads the same number.
+/// Encodes as `Double.toString` of JDK 19 and later. Older JDKs print some numbers with more digits than
+/// necessary, such as JDK 17 with `1.9999999999999998E23` for `2.0E23`. The bytes differ, but either side
+/// reads the same number.
 ///
 /// # Errors
-/// Decoding fails unless the payload is a decimal number, with or without a fraction or an exponent, or `NaN` or
-/// `Infinity`. A sign is accepted, and so are spaces and control characters around the number, which `Double.valueOf`
-/// trims. Java's hexadecimal numbers and its suffixes (`1.5f`) are refused: `toString` never prints them. Encoding does
-/// not fail.
+/// Decoding fails unless the payload is a decimal number, with or without a fraction or an exponent, or `NaN`
+/// or `Infinity`. A sign is accepted, and so are spaces and control characters around the number, which
+/// `Double.valueOf` trims. Java's hexadecimal numbers and its suffixes (`1.5f`) are refused: `toString` never
+/// prints them. Encoding does not fail.
 ///
 /// # Examples
 /// ```
@@ -121,8 +124,8 @@ impl Codec<f64> for Double {
     }
 }
 
-/// `Double.toString` and `Float.toString`, as of JDK 19. Any decimal with at most this many digits is the only one of
-/// its length that gives its number back.
+/// `Double.toString` and `Float.toString`, as of JDK 19. Any decimal with at most this many digits is the
+/// only one of its length that gives its number back.
 macro_rules! java_text {
     ($name:ident, $put:ident, $kind:ident, $digits:literal) => {
         pub(super) fn $name(value: $kind) -> String {
@@ -140,8 +143,8 @@ macro_rules! java_text {
                 return out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
             }
             let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
-            // What is written down by people has few digits, which can be tried: of whole numbers that are exact, the
-            // quotient is the number that the text denotes.
+            // What is written down by people has few digits, which can be tried: of whole numbers that are
+            // exact, the quotient is the number that the text denotes.
             if plain {
                 for (decimals, power) in (1..).zip([1e1, 1e2, 1e3, 1e4, 1e5, 1e6]) {
                     let unscaled = (value * power + $kind::copysign(0.5, value)) as i64;
@@ -152,11 +155,11 @@ macro_rules! java_text {
                 }
             }
             let shortest = if plain { format!("{value:?}") } else { format!("{value:E}") };
-            // Java (since 19) and Rust both take the fewest digits that give the value back, but not always the same
-            // ones: Java prints two at least, the nearest such (4.9E-324, not 5E-324), and of two equally near ones the
-            // even (1.1258999068426242E15 for 2^50 + 0.25, where Rust rounds up to …3). The exact value rounded to as
-            // many digits is both. Only at a power of two, where the numbers below are closer, can that be another
-            // number's text.
+            // Java (since 19) and Rust both take the fewest digits that give the value back, but not always
+            // the same ones: Java prints two at least, the nearest such (4.9E-324, not 5E-324), and of two
+            // equally near ones the even (1.1258999068426242E15 for 2^50 + 0.25, where Rust rounds up to …3).
+            // The exact value rounded to as many digits is both. Only at a power of two, where the numbers
+            // below are closer, can that be another number's text.
             let decimals = match shortest.split_once('.') {
                 Some((_, fraction)) => fraction.bytes().take_while(u8::is_ascii_digit).count(),
                 None => 1,
@@ -207,7 +210,8 @@ fn java_value(text: &str) -> Option<f64> {
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
-/// The first byte from an offset on that is not of a kind. One byte and its offset do not disclose the payload.
+/// The first byte from an offset on that is not of a kind. One byte and its offset do not disclose the
+/// payload.
 fn first_not(payload: &[u8], from: usize, kind: impl Fn(u8) -> bool) -> Option<String> {
     let at = from + payload[from..].iter().position(|&byte| !kind(byte))?;
     Some(format!("the byte 0x{:02x} at offset {at}", payload[at]))

@@ -4,8 +4,8 @@
 #[cfg(feature = "_java")]
 const MOST: usize = 200;
 
-/// As much of a text as a message quotes. Anybody may have written it, and a log line is neither for megabytes nor for
-/// line breaks.
+/// As much of a text as a message quotes. Anybody may have written it, and a log line is neither for
+/// megabytes nor for line breaks.
 #[cfg(feature = "_java")]
 pub(crate) fn shown(text: &str) -> String {
     let mut short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();

@@ -2,11 +2,12 @@
 
 use super::{Codec, CodecError};
 
-/// Text as UTF-8, as Redisson's `StringCodec` writes it. No length, no quotes; the empty text is the empty payload.
+/// Text as UTF-8, as Redisson's `StringCodec` writes it. No length, no quotes; the empty text is the empty
+/// payload.
 ///
 /// # Errors
-/// Decoding fails at the first byte that is not UTF-8 and names its offset. Java would read U+FFFD there; here a payload
-/// is never changed silently. Encoding does not fail.
+/// Decoding fails at the first byte that is not UTF-8 and names its offset. Java would read U+FFFD there;
+/// here a payload is never changed silently. Encoding does not fail.
 ///
 /// # Examples
 /// ```
@@ -34,7 +35,8 @@ impl Codec<std::string::String> for String {
     }
 }
 
-/// Bytes as they are, as Redisson's `ByteArrayCodec` writes them; here they are [`bytes::Bytes`] or `Vec<u8>`.
+/// Bytes as they are, as Redisson's `ByteArrayCodec` writes them; here they are [`bytes::Bytes`] or
+/// `Vec<u8>`.
 ///
 /// # Errors
 /// None: every payload is a value, and every value a payload.

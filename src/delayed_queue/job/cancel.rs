@@ -1,5 +1,6 @@
-//! Cancelling jobs. Many of them share one pass through the ordered list, whether one call names them or many concurrent calls
-//! do: while a call of the server is under way, further cancels of this handle and its clones wait, and go together then.
+//! Cancelling jobs. Many of them share one pass through the ordered list, whether one call names them or many
+//! concurrent calls do: while a call of the server is under way, further cancels of this handle and its
+//! clones wait, and go together then.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -66,7 +67,8 @@ impl Canceller {
         }
     }
 
-    /// Cancels jobs. Tells of each id once whether it was pending, as soon as that is known, so also before an error.
+    /// Cancels jobs. Tells of each id once whether it was pending, as soon as that is known, so also before
+    /// an error.
     pub(super) async fn all(
         &self,
         ids: &[Bytes],

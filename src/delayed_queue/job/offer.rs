@@ -30,14 +30,14 @@ const CALL: usize = 1000;
 /// The most jobs of one call that may replace others, each with a scan of the ordered list.
 const REPLACING: usize = 16;
 
-/// Jobs on their way into a delayed queue: payloads with ids. [`Offer::id`] and [`DelayedQueue::offer_jobs`] return it, and
-/// [`Offer::throttle`] for a payload without an id.
+/// Jobs on their way into a delayed queue: payloads with ids. [`Offer::id`] and [`DelayedQueue::offer_jobs`]
+/// return it, and [`Offer::throttle`] for a payload without an id.
 ///
-/// **An id is taken while its job is pending, and free once it is due**: when a transfer has moved it, it is a payload like any
-/// other, which Java may have taken. [`throttle`](Self::throttle) covers longer times.
+/// **An id is taken while its job is pending, and free once it is due**: when a transfer has moved it, it is
+/// a payload like any other, which Java may have taken. [`throttle`](Self::throttle) covers longer times.
 ///
-/// It is a future: awaiting it offers the jobs and returns what happened to them. One of these says what to do while an
-/// id is taken:
+/// It is a future: awaiting it offers the jobs and returns what happened to them. One of these says what to
+/// do while an id is taken:
 ///
 /// | option | while the id is taken |
 /// |---|---|
@@ -48,13 +48,14 @@ const REPLACING: usize = 16;
 ///
 /// A payload without an id finds no pending job, so only `throttle`, `timeout` and `keep` make sense for it.
 ///
-/// A job that is replaced by another payload costs a scan of the ordered list by the server, from the newest entry on: 25 ms
-/// for a job at a random place among a million.
+/// A job that is replaced by another payload costs a scan of the ordered list by the server, from the newest
+/// entry on: 25 ms for a job at a random place among a million.
 ///
 /// # Errors
-/// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for an id without bytes or with more than 255 of them, for a
-/// queue that writes [`EntryFormat::Legacy`](crate::delayed_queue::EntryFormat), for a maximum wait below the delay, for a throttle of zero, and
-/// for `replace`, `keep_earliest` or `debounce` without an id.
+/// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for an id without bytes or with more than
+/// 255 of them, for a queue that writes [`EntryFormat::Legacy`](crate::delayed_queue::EntryFormat), for a
+/// maximum wait below the delay, for a throttle of zero, and for `replace`, `keep_earliest` or `debounce`
+/// without an id.
 ///
 /// # Cancel safety
 /// Not cancel safe: if the future is dropped, a job may or may not be stored. It is never stored twice.
@@ -176,10 +177,11 @@ fn entry_of(op: Op<'_>, format: EntryFormat, id: &Bytes, payload: &[u8]) -> Resu
 }
 
 impl Offer {
-    /// Gives the payload an id, of 1 to 255 bytes. An id is taken while its job is pending, and free once it is due: see
-    /// [`JobOffer`].
+    /// Gives the payload an id, of 1 to 255 bytes. An id is taken while its job is pending, and free once it
+    /// is due: see [`JobOffer`].
     ///
-    /// Call `id` before the other options: `.id(…).replace()`, `.id(…).throttle(…)`. A `JobOffer` has no `id`.
+    /// Call `id` before the other options: `.id(…).replace()`, `.id(…).throttle(…)`. A `JobOffer` has no
+    /// `id`.
     ///
     /// # Examples
     /// ```no_run
@@ -200,11 +202,12 @@ impl Offer {
         })
     }
 
-    /// For this time after this offer, no equal payload that is also throttled is accepted, whether or not this one is
-    /// still pending: [`Offered::Throttled`]. Offers without `throttle` are not held back. Payloads are equal if their
-    /// bytes are.
+    /// For this time after this offer, no equal payload that is also throttled is accepted, whether or not
+    /// this one is still pending: [`Offered::Throttled`]. Offers without `throttle` are not held back.
+    /// Payloads are equal if their bytes are.
     ///
-    /// For a throttle by an id, call [`id`](Self::id) first: see [`JobOffer::throttle`], which also says what ends one.
+    /// For a throttle by an id, call [`id`](Self::id) first: see [`JobOffer::throttle`], which also says what
+    /// ends one.
     ///
     /// # Examples
     /// ```no_run
@@ -241,13 +244,15 @@ impl Offer {
 
 /// # Offer jobs
 impl<T: 'static> DelayedQueue<T> {
-    /// Offers many payloads with ids, each with its own delay, in calls of 1,000; or of 16, if they may replace others.
-    /// Each call stores all of its jobs or none. The options of [`JobOffer`] apply to all of them, and the results are
-    /// in the same order. Of two jobs with one id, the first counts as pending for the second.
+    /// Offers many payloads with ids, each with its own delay, in calls of 1,000; or of 16, if they may
+    /// replace others. Each call stores all of its jobs or none. The options of [`JobOffer`] apply to all of
+    /// them, and the results are in the same order. Of two jobs with one id, the first counts as pending for
+    /// the second.
     ///
     /// # Errors
-    /// Those of [`JobOffer`]. Everything is encoded and checked before anything is sent. If a call fails after others have
-    /// stored their jobs, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many were offered.
+    /// Those of [`JobOffer`]. Everything is encoded and checked before anything is sent. If a call fails
+    /// after others have stored their jobs, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and
+    /// says how many were offered.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, some of the jobs may be stored. None is stored twice.
@@ -357,11 +362,11 @@ impl<R> JobOffer<R> {
         self.with(|job| job.policy = Policy::KeepEarliest)
     }
 
-    /// This job replaces a pending one of its id, and is due no later than `max_wait` after the first of them was offered.
-    /// So a burst of offers becomes one job, with the last payload.
+    /// This job replaces a pending one of its id, and is due no later than `max_wait` after the first of them
+    /// was offered. So a burst of offers becomes one job, with the last payload.
     ///
-    /// The first offer is [`Offered::Stored`], and each later one is [`Offered::Replaced`] while the job is pending. An
-    /// offer after that starts a new job, with its own maximum wait: [`Offered::Stored`].
+    /// The first offer is [`Offered::Stored`], and each later one is [`Offered::Replaced`] while the job is
+    /// pending. An offer after that starts a new job, with its own maximum wait: [`Offered::Stored`].
     ///
     /// # Examples
     /// ```no_run
@@ -376,14 +381,15 @@ impl<R> JobOffer<R> {
         self.with(|job| job.policy = Policy::Debounce(max_wait))
     }
 
-    /// For this time after this offer, no other offer that is also throttled is accepted for this id, whether or not
-    /// this job is still pending: [`Offered::Throttled`]. Offers without `throttle` are not held back, and start no
-    /// such time.
+    /// For this time after this offer, no other offer that is also throttled is accepted for this id, whether
+    /// or not this job is still pending: [`Offered::Throttled`]. Offers without `throttle` are not held back,
+    /// and start no such time.
     ///
-    /// The time starts when the job is stored, or replaces another one. A throttled offer that finds its id taken by an
-    /// offer without `throttle` does what the other option says: with [`keep`](Self::keep), it is [`Offered::Kept`],
-    /// and starts no time. Call [`Offer::id`] before it. Nothing ends the time early: neither
-    /// [`Job::cancel`](crate::delayed_queue::Job::cancel) nor [`DelayedQueue::clear`](crate::DelayedQueue::clear).
+    /// The time starts when the job is stored, or replaces another one. A throttled offer that finds its id
+    /// taken by an offer without `throttle` does what the other option says: with [`keep`](Self::keep), it is
+    /// [`Offered::Kept`], and starts no time. Call [`Offer::id`] before it. Nothing ends the time early:
+    /// neither [`Job::cancel`](crate::delayed_queue::Job::cancel) nor
+    /// [`DelayedQueue::clear`](crate::DelayedQueue::clear).
     ///
     /// # Examples
     /// ```no_run

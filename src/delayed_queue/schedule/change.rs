@@ -1,5 +1,5 @@
-//! A change of a schedule: it is read, decided on, and written if no other client has changed it in between. Otherwise all of it is
-//! tried again.
+//! A change of a schedule: it is read, decided on, and written if no other client has changed it in between.
+//! Otherwise all of it is tried again.
 
 use std::time::Duration;
 
@@ -37,10 +37,11 @@ impl<T: 'static> Schedule<T> {
         schedules::read_one(&queue.conn, &queue.keys, &self.name).await.map_err(|error| op.failed(error))
     }
 
-    /// Changes the schedule by what `decide` makes of its state. If `catches_up` says so, the runs that are due come first, with
-    /// those that were missed.
+    /// Changes the schedule by what `decide` makes of its state. If `catches_up` says so, the runs that are
+    /// due come first, with those that were missed.
     ///
-    /// The script changes it only if it is as it was read. So after a lost reply, it is read and decided on once more.
+    /// The script changes it only if it is as it was read. So after a lost reply, it is read and decided on
+    /// once more.
     pub(super) async fn change(
         &self,
         op: Op<'_>,

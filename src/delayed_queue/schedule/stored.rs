@@ -46,19 +46,20 @@ pub struct StoredSchedule<T> {
     pub end: Option<SystemTime>,
     /// What happens to missed runs.
     pub missed: Missed,
-    /// The next run, as of the last change that was stored; `None` if it is paused, or if there are no more. If it is
-    /// in the past, no client has stored the run after it yet.
+    /// The next run, as of the last change that was stored; `None` if it is paused, or if there are no more.
+    /// If it is in the past, no client has stored the run after it yet.
     #[serde(serialize_with = "time::optional_in_epoch_ms")]
     pub next: Option<SystemTime>,
-    /// The last run that became due, since the schedule was stored, as of the last change that was stored. It does not say
-    /// that the run was handled.
+    /// The last run that became due, since the schedule was stored, as of the last change that was stored. It
+    /// does not say that the run was handled.
     #[serde(serialize_with = "time::optional_in_epoch_ms")]
     pub last: Option<SystemTime>,
     /// Whether it is paused.
     pub is_paused: bool,
 }
 
-/// The schedules of one delayed queue. [`DelayedQueue::schedules`] returns this handle; [`DelayedQueue::schedule`] that of one of them.
+/// The schedules of one delayed queue. [`DelayedQueue::schedules`] returns this handle;
+/// [`DelayedQueue::schedule`] that of one of them.
 ///
 /// It has the verbs of the handles in [`admin`](crate::admin), but for `requeue`: a schedule is
 /// [triggered](Schedule::trigger) instead.
@@ -122,8 +123,8 @@ impl<T: 'static> Schedules<T> {
     /// The number of schedules, those that are paused or have no more runs included. O(1).
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of another type
-    /// or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of
+    /// another type or a missing permission.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -163,11 +164,12 @@ impl<T: 'static> Schedules<T> {
         op.len(op.query(Command::new("HLEN").arg(records)).await?)
     }
 
-    /// Reads up to `max` schedules with their names, in the order of the names: from the first one on, or behind the name `after`,
-    /// the last one that was read. A schedule that cannot be read or decoded is an error in its row.
+    /// Reads up to `max` schedules with their names, in the order of the names: from the first one on, or
+    /// behind the name `after`, the last one that was read. A schedule that cannot be read or decoded is an
+    /// error in its row.
     ///
-    /// The next runs change all the time, so they are no order in which to read on. The names have no order on the server: each
-    /// call of this method reads all of them, about a hundred at a time.
+    /// The next runs change all the time, so they are no order in which to read on. The names have no order
+    /// on the server: each call of this method reads all of them, about a hundred at a time.
     ///
     /// # Errors
     /// As [`Schedules::len`].
@@ -215,7 +217,8 @@ impl<T: 'static> Schedules<T> {
         Ok(read)
     }
 
-    /// The names of all schedules, in the order in which they are read: as text, and as they are on the server.
+    /// The names of all schedules, in the order in which they are read: as text, and as they are on the
+    /// server.
     async fn names(&self, op: Op<'_>) -> Result<Vec<(String, Bytes)>> {
         let [_, records] = self.queue.queue.keys.schedules();
         let with_text = |name: Bytes| (String::from_utf8_lossy(&name).into_owned(), name);
@@ -245,8 +248,8 @@ impl<T: 'static> Schedules<T> {
         self.queue.schedule(name).remove_by(op).await
     }
 
-    /// Deletes up to `max` schedules, in the order of their names, as [`Schedule::remove`] does it for each; `usize::MAX` means all.
-    /// Returns how many.
+    /// Deletes up to `max` schedules, in the order of their names, as [`Schedule::remove`] does it for each;
+    /// `usize::MAX` means all. Returns how many.
     ///
     /// # Errors
     /// As [`Schedule::remove`]. If others were removed before the error, it is

@@ -17,7 +17,8 @@ pub(super) struct BlockedPop {
 }
 
 impl Dispatcher {
-    /// Makes the least recently served lists cold, if there are too many hot lists for the pop that is sent next.
+    /// Makes the least recently served lists cold, if there are too many hot lists for the pop that is sent
+    /// next.
     pub(super) fn cool_down(&mut self) {
         if self.hot.is_some() || self.hot_lists.len() <= self.hot_limit {
             return;
@@ -80,7 +81,8 @@ impl Dispatcher {
         }
     }
 
-    /// Sends the hot pop on every hot list with waiters and without a try pop, the least recently served list first.
+    /// Sends the hot pop on every hot list with waiters and without a try pop, the least recently served list
+    /// first.
     pub(super) fn block_hot(&mut self) {
         let lists = self.hot_lists.iter().filter_map(|keys| self.lists.get_key_value(keys));
         let mut lists: Vec<(&Keys, &List)> =
@@ -96,9 +98,10 @@ impl Dispatcher {
             if !left.contains(list) {
                 continue;
             }
-            // Redisson promises a taker of several lists that they are searched in the order in which it named them. The
-            // payloads of a list go to its first taker, so the lists that this taker named before it come first. There is
-            // no cycle: the first takers of those lists are the same taker, or began even earlier.
+            // Redisson promises a taker of several lists that they are searched in the order in which it
+            // named them. The payloads of a list go to its first taker, so the lists that this taker named
+            // before it come first. There is no cycle: the first takers of those lists are the same taker, or
+            // began even earlier.
             let first = self.lists[list].waiting.first().map(|id| &self.waiters[id]);
             let mut named_before =
                 first.into_iter().flat_map(|taker| &taker.keys).take_while(|other| *other != list);
@@ -143,8 +146,8 @@ impl Dispatcher {
         }
     }
 
-    /// Removes a blocked pop that has ended. The lists that it held up are reviewed: unclaimed payloads can return now, and
-    /// lists can go to the other pop. Lists with waiters are blocked on again.
+    /// Removes a blocked pop that has ended. The lists that it held up are reviewed: unclaimed payloads can
+    /// return now, and lists can go to the other pop. Lists with waiters are blocked on again.
     pub(super) fn take_blocked(&mut self, tier: Tier) -> Option<BlockedPop> {
         let pop = self.slot_mut(tier).take()?;
         if tier == Tier::Cold {
@@ -163,8 +166,8 @@ impl Dispatcher {
         Some(pop)
     }
 
-    /// The cold pop brought a payload of this list, which leaves it. If many cold lists seem to have payloads, those after it
-    /// leave, too, and get try pops. Those before it were empty.
+    /// The cold pop brought a payload of this list, which leaves it. If many cold lists seem to have
+    /// payloads, those after it leave, too, and get try pops. Those before it were empty.
     pub(super) fn leave_with(&mut self, keys: &Keys) {
         self.leaving_cold.insert(keys.clone());
         self.filled_cold += 1;

@@ -7,8 +7,9 @@ use bytes::Bytes;
 
 use crate::pops::waiter::{Wait, Waiter, WaiterId};
 
-/// The most payloads of the hot pop that are not followed by a try pop. When many messages arrive at once after they have come
-/// one by one, this is the number of round trips until they are popped together, with one more for each list.
+/// The most payloads of the hot pop that are not followed by a try pop. When many messages arrive at once
+/// after they have come one by one, this is the number of round trips until they are popped together, with
+/// one more for each list.
 pub(super) const WITHOUT_TRY_POP: u8 = 16;
 
 /// One list, as a dispatcher sees it.
@@ -33,8 +34,8 @@ pub(super) struct List {
     without_try_pop: u8,
     /// The same, right after the last try pop.
     last_without: u8,
-    /// Popped payloads without a taker, in the order in which they were popped. They go to the next taker, or back to the
-    /// list as soon as no pop is in flight that would overtake them.
+    /// Popped payloads without a taker, in the order in which they were popped. They go to the next taker, or
+    /// back to the list as soon as no pop is in flight that would overtake them.
     pub(super) unclaimed: BTreeMap<u64, Bytes>,
 }
 
@@ -44,7 +45,8 @@ impl List {
         !self.try_pops.is_empty() || self.content == Content::Returning
     }
 
-    /// A try pop has found something, or nothing. Where messages arrive one by one, most find nothing, so they become rare.
+    /// A try pop has found something, or nothing. Where messages arrive one by one, most find nothing, so
+    /// they become rare.
     pub(super) fn on_try_pop(&mut self, found: bool) {
         self.last_without = if found { 0 } else { (self.last_without * 2).clamp(1, WITHOUT_TRY_POP) };
         self.without_try_pop = self.last_without;
@@ -79,14 +81,15 @@ impl List {
         } else if self.try_pops.is_empty() {
             self.demand.has_patient()
         } else {
-            // No non-blocking pop is sent for takers of several lists, and such pops may follow each other without a gap.
+            // No non-blocking pop is sent for takers of several lists, and such pops may follow each other
+            // without a gap.
             self.demand.expired_shared > 0 && self.demand.payloads() > self.in_flight()
         }
     }
 }
 
-/// The two blocked pops. The cost of a blocking pop grows with the number of its lists, so lists that are served often are
-/// kept apart from the many that are rarely served.
+/// The two blocked pops. The cost of a blocking pop grows with the number of its lists, so lists that are
+/// served often are kept apart from the many that are rarely served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Tier {
     #[default]
@@ -158,8 +161,8 @@ impl SubAssign for Demand {
     }
 }
 
-/// A non-blocking pop of up to `count` payloads for the waiters before `before`. Only its reply completes it: a
-/// dispatcher that forgot an outstanding pop could not deliver its payloads.
+/// A non-blocking pop of up to `count` payloads for the waiters before `before`. Only its reply completes it:
+/// a dispatcher that forgot an outstanding pop could not deliver its payloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TryPop {
     pub(crate) before: WaiterId,
@@ -175,7 +178,8 @@ pub(super) enum Content {
     Returning,
     /// The last non-blocking pop was answered in full, so there may be more.
     MaybeMore,
-    /// The next pop should block: the last non-blocking pop emptied the list, or none follows its last payload.
+    /// The next pop should block: the last non-blocking pop emptied the list, or none follows its last
+    /// payload.
     Empty,
 }
 

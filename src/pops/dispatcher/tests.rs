@@ -1,4 +1,5 @@
-//! Step by step, with one file per concern, and in a simulation where commands and replies are late, lost or reordered.
+//! Step by step, with one file per concern, and in a simulation where commands and replies are late, lost or
+//! reordered.
 
 use tokio::sync::{mpsc, oneshot};
 

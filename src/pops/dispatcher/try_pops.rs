@@ -85,13 +85,13 @@ impl Dispatcher {
                 alone.saturating_sub(list.in_flight())
             }
             _ if !list.try_pops.is_empty() => 0,
-            // The blocked pop serves takers that wait. A try pop of each list of a taker of several lists would bring it
-            // one payload from each.
+            // The blocked pop serves takers that wait. A try pop of each list of a taker of several lists
+            // would bring it one payload from each.
             _ if blocked_in.is_some() => at_once,
             _ if at_once > 0 => at_once + alone,
             Content::MaybeMore => alone,
-            // A single taker gets a blocking pop at once, if there is no other: this looks at the list as well. But a pop
-            // that blocks on many lists brings one payload for all of them.
+            // A single taker gets a blocking pop at once, if there is no other: this looks at the list as
+            // well. But a pop that blocks on many lists brings one payload for all of them.
             Content::Unknown if others_blocked || has_others || alone > 1 => alone,
             _ => 0,
         };

@@ -73,7 +73,8 @@ fn clocks_that_are_set_forward_and_back() {
     }
 }
 
-/// Looks at each minute of three days around each change of the clocks, in place of looking for the next match.
+/// Looks at each minute of three days around each change of the clocks, in place of looking for the next
+/// match.
 #[test]
 fn the_next_run_is_that_of_a_search_minute_by_minute() {
     let minute = TimeDelta::minutes(1);

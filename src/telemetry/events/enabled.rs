@@ -27,7 +27,8 @@ pub(crate) fn quarantined(keys: &Keys, entries: i64) {
     );
 }
 
-/// This client cannot store what follows a run of a schedule; or it can read none of them, and the name is empty.
+/// This client cannot store what follows a run of a schedule; or it can read none of them, and the name is
+/// empty.
 pub(crate) fn schedule_failing(keys: &Keys, schedule: &str, error: &str) {
     let queue = name(keys);
     if schedule.is_empty() {
@@ -236,8 +237,8 @@ impl Span {
         ))
     }
 
-    /// The result of a transfer call: transferred, quarantined, and the time from now to the head in ms by the server's
-    /// clock.
+    /// The result of a transfer call: transferred, quarantined, and the time from now to the head in ms by
+    /// the server's clock.
     pub(crate) fn transferred(&self, result: Result<(i64, i64, Option<f64>), &dyn Display>) {
         match result {
             Ok((transferred, quarantined, next)) => {

@@ -24,8 +24,8 @@ pub(super) struct Looks {
     at: HashMap<ServerId, usize>,
     /// When overdue entries were last reported.
     reported: Option<Instant>,
-    /// Whether a server has refused a look, which is reported; and whether one has accepted or refused any since
-    /// the last pass began.
+    /// Whether a server has refused a look, which is reported; and whether one has accepted or refused any
+    /// since the last pass began.
     is_refused: bool,
     accepted: bool,
     refused: bool,
@@ -83,8 +83,8 @@ impl Task {
         }
     }
 
-    /// Sweeps queues with overdue entries that no client has tried to move, and finds out whether this client hears
-    /// their announcements.
+    /// Sweeps queues with overdue entries that no client has tried to move, and finds out whether this client
+    /// hears their announcements.
     pub(super) fn on_look(&mut self, look: Look) {
         let Look { server, reading, queues, overdue } = look;
         let now = Instant::now();

@@ -37,7 +37,8 @@ impl Crew {
                 let (over, url) = (is_over.clone(), relay.url());
                 busy.spawn(async move {
                     while !over.load(Ordering::Relaxed) {
-                        // A hostile reply may leave a call waiting, for a blocking pop of ten seconds for example.
+                        // A hostile reply may leave a call waiting, for a blocking pop of ten seconds for
+                        // example.
                         let _ = timeout(PATIENCE, worker.work(role, &url)).await;
                     }
                 });

@@ -1,5 +1,5 @@
-//! What is not bounded, so that the documentation stays true: docs/design/connections.md, "Why is the size of a reply not
-//! bounded?", and SECURITY.md say so.
+//! What is not bounded, so that the documentation stays true: docs/design/connections.md, "Why is the size of
+//! a reply not bounded?", and SECURITY.md say so.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -38,8 +38,8 @@ async fn child() {
     println!("survived: {connected:?}");
 }
 
-/// When this fails, the client library bounds the depth of replies. Then the documents can say so, and the fuzzing above
-/// can nest deeper.
+/// When this fails, the client library bounds the depth of replies. Then the documents can say so, and the
+/// fuzzing above can nest deeper.
 #[test]
 fn fifty_kilobytes_of_nested_arrays_end_the_process() {
     let url = nesting_server(50_000 / 4);

@@ -5,7 +5,8 @@ use redelay_support::soon;
 
 use super::behind;
 
-/// A connection that has answered something else may do so again, so it is replaced; nothing is taken for a payload.
+/// A connection that has answered something else may do so again, so it is replaced; nothing is taken for a
+/// payload.
 #[tokio::test]
 async fn a_pop_from_another_list_ends_its_connection() {
     let server = Server::start();

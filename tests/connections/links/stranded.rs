@@ -1,4 +1,5 @@
-//! Commands that were in flight on an abandoned connection arrive late, and the server no longer executes them.
+//! Commands that were in flight on an abandoned connection arrive late, and the server no longer executes
+//! them.
 
 use futures::future::join_all;
 use redelay::codec;
@@ -108,8 +109,8 @@ async fn parked_elsewhere(server: &Server, old: &[String]) -> String {
     server.get(["CLIENT", "LIST"])
 }
 
-/// The client knows that the connection has ended, and the server does not. The server has two parked pops, and serves
-/// them in the order of their arrival.
+/// The client knows that the connection has ended, and the server does not. The server has two parked pops,
+/// and serves them in the order of their arrival.
 #[tokio::test]
 async fn a_parked_pop_of_an_ended_connection_takes_nothing_from_the_next_one() {
     for server in each_version() {

@@ -1,5 +1,5 @@
-//! More queues with takers on one master than connections that block. The server reports which of the other lists have changed, and
-//! so does a new master.
+//! More queues with takers on one master than connections that block. The server reports which of the other
+//! lists have changed, and so does a new master.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -71,7 +71,8 @@ async fn takers_beyond_the_connections_that_block_follow_their_lists() {
     until_all_wait(new).await;
     each_is_taken(&cluster, &names, &mut taken, 2).await;
 
-    // Of an empty list that has gone elsewhere, the server tells those that have no connection of their own nothing.
+    // Of an empty list that has gone elsewhere, the server tells those that have no connection of their own
+    // nothing.
     let to = &cluster.servers()[1];
     let moved = [0, QUEUES - 2, QUEUES - 1];
     block_in_place(|| {

@@ -104,7 +104,8 @@ impl Side {
         let mut values = Vec::new();
         for (ready, delayed) in partitions {
             let [put, offered] = [self.next(), self.next()];
-            // After a failover, the partition may be refused for a moment, and what is put once may be in doubt.
+            // After a failover, the partition may be refused for a moment, and what is put once may be in
+            // doubt.
             until_async("a put", || async { ready.put(&put).await.is_ok() }).await;
             until_async("an offer", || async { delayed.offer(&offered, ms(50)).await.is_ok() }).await;
             values.extend([put, offered]);
@@ -124,7 +125,8 @@ impl Side {
     }
 }
 
-/// The partitions of the other masters go on while it is down, and all do when its replica has replaced it. Nothing is lost.
+/// The partitions of the other masters go on while it is down, and all do when its replica has replaced it.
+/// Nothing is lost.
 async fn go_on(fail: impl Fn(&Server)) {
     let cluster = Cluster::start();
     cluster.be_patient(true);

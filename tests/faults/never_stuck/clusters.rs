@@ -1,5 +1,5 @@
-//! Receivers and workers on a cluster whose masters are replaced, and whose slots move. Offers and settlements wait for a
-//! replica, so nothing that was answered is lost, whatever happens to a master.
+//! Receivers and workers on a cluster whose masters are replaced, and whose slots move. Offers and
+//! settlements wait for a replica, so nothing that was answered is lost, whatever happens to a master.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -189,8 +189,8 @@ fn suffer(cluster: &Cluster, slot: u16, step: Step) {
     }
 }
 
-/// Waits until the replica of the slot's master has everything that the master has now. If the master were replaced before, what
-/// came with a move would be lost, or all.
+/// Waits until the replica of the slot's master has everything that the master has now. If the master were
+/// replaced before, what came with a move would be lost, or all.
 fn until_in_step(cluster: &Cluster, slot: u16) {
     let offset = |server: &Server| {
         let info: String = redis::cmd("INFO").arg("replication").query(&mut connection(server)?).ok()?;

@@ -1,4 +1,5 @@
-//! Keys that somebody deletes: what only they had may be lost, and the ledger learns what else docs/keys.md allows after that.
+//! Keys that somebody deletes: what only they had may be lost, and the ledger learns what else docs/keys.md
+//! allows after that.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,8 +12,8 @@ use super::plan::Key;
 use crate::deliveries::read;
 use crate::ledger::{Ledger, number, payload_of};
 
-/// Deletes a key, or all with a name of this form. Returns how many there were, and what is lost with them: ids of messages, payloads,
-/// and entries.
+/// Deletes a key, or all with a name of this form. Returns how many there were, and what is lost with them:
+/// ids of messages, payloads, and entries.
 const DELETE: &str = "local form, kind = KEYS[1], ARGV[1]
     local found = string.find(form, '*', 1, true) and redis.call('KEYS', form) or {form}
     local ids, payloads, entries = {}, {}, {}

@@ -20,8 +20,8 @@ async fn until_in_step(replica: &Server) {
     until("the replica is in step", || replica.info("replication").contains("master_link_status:up")).await;
 }
 
-/// Fails over without losing acknowledged writes, as `FAILOVER` does: writes are paused until the replica has caught
-/// up.
+/// Fails over without losing acknowledged writes, as `FAILOVER` does: writes are paused until the replica has
+/// caught up.
 async fn fail_over(proxy: &Proxy, old: &Server, new: &Server) {
     old.cmd(["CLIENT", "PAUSE", "10000", "WRITE"]);
     until("the replica has everything", || new.replication_offset() >= old.replication_offset()).await;

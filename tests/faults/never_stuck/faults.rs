@@ -358,7 +358,8 @@ fn set_user(server: &Server, changes: impl IntoIterator<Item = String>) {
     server.cmd(words.into_iter().chain(changes));
 }
 
-/// How often the server refused the clients' user something with such a reason and context since the log was cleared.
+/// How often the server refused the clients' user something with such a reason and context since the log was
+/// cleared.
 fn refused(server: &Server, is_wanted: impl Fn(&str, &str) -> bool) -> usize {
     let log: Vec<HashMap<String, Value>> = server.get(["ACL", "LOG", "1000"]);
     let text =

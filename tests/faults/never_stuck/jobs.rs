@@ -1,5 +1,6 @@
-//! Jobs by id under faults: each job that was stored is delivered once, or replaced, or cancelled, and in the end every id is
-//! free. The plans are like those of `never_stuck`; an order of the calls has to explain their answers.
+//! Jobs by id under faults: each job that was stored is delivered once, or replaced, or cancelled, and in the
+//! end every id is free. The plans are like those of `never_stuck`; an order of the calls has to explain
+//! their answers.
 
 mod history;
 mod work;
@@ -183,8 +184,8 @@ async fn play(plan: &Plan) -> Result<Report, String> {
         ended.expect("a taker goes on whatever happens");
     }
     way.proxy.cut();
-    // A client that ends may give back what it has polled or received, or leave a pop unconfirmed; and a call whose outcome is
-    // unknown may have come late.
+    // A client that ends may give back what it has polled or received, or leave a pop unconfirmed; and a call
+    // whose outcome is unknown may have come late.
     let (ready, pending) = (way.server.list(TARGET), way.server.list(ORDERED_LIST));
     if pending.len() != way.server.zset(TIMEOUT_SET).len() {
         return Err(format!("{} in the ordered list: {}", pending.len(), whereabouts(&way.server)));

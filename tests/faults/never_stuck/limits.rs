@@ -1,5 +1,5 @@
-//! Pause and limits that change at random under faults. They hold as far as the server's leases show, and in the end nothing
-//! waits for ever.
+//! Pause and limits that change at random under faults. They hold as far as the server's leases show, and in
+//! the end nothing waits for ever.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -26,7 +26,8 @@ type Queues = redelay_support::Queues<i64>;
 /// The plans of a run without the variables of `never_stuck`.
 const SEEDS: Range<u64> = 0..90;
 
-/// The most messages in flight that plans set, each of them once: so between two looks that find the same one, it has held.
+/// The most messages in flight that plans set, each of them once: so between two looks that find the same
+/// one, it has held.
 const MOST: Range<u32> = 1..17;
 
 /// Those of one run.

@@ -8,8 +8,8 @@ use redelay_fixture::{Proxy, Server, redis, until_async_within};
 use super::rig::finish;
 use crate::workload::{Crew, Load};
 
-/// A setting for Redis's own tests makes the server take 50 µs to load each of them. Meanwhile it serves clients after
-/// every thousandth.
+/// A setting for Redis's own tests makes the server take 50 µs to load each of them. Meanwhile it serves
+/// clients after every thousandth.
 const COMMANDS: usize = 20_000;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,5 @@
-//! The server is out of memory: a refused command changes nothing, and a script that has begun runs to its end.
+//! The server is out of memory: a refused command changes nothing, and a script that has begun runs to its
+//! end.
 
 use std::time::Duration;
 
@@ -78,8 +79,8 @@ async fn a_transfer_needs_no_memory() {
     assert_eq!(keys(&server), [QUARANTINE.as_bytes()]);
 }
 
-/// Memory runs out while scripts run, at several points. The server checks before each script, so a script that has
-/// begun to write runs to its end, and the next one is refused.
+/// Memory runs out while scripts run, at several points. The server checks before each script, so a script
+/// that has begun to write runs to its end, and the next one is refused.
 #[tokio::test]
 async fn a_transfer_that_runs_out_of_memory_is_not_torn() {
     for spare in [1, 40_000, 100_000, 250_000, 500_000] {

@@ -1,4 +1,5 @@
-//! Announcements that arrive faster than the client reads them, so that the server ends the subscriber's connection.
+//! Announcements that arrive faster than the client reads them, so that the server ends the subscriber's
+//! connection.
 
 use std::fs;
 
@@ -8,8 +9,8 @@ use redelay_support::CHANNEL;
 use super::rig::finish;
 use crate::workload::{Crew, Load};
 
-/// The server writes the messages of a script when the script has ended, so no subscriber can keep up. The messages are
-/// small: with messages of 100,000 bytes, Valkey 9.1 ended no connection.
+/// The server writes the messages of a script when the script has ended, so no subscriber can keep up. The
+/// messages are small: with messages of 100,000 bytes, Valkey 9.1 ended no connection.
 const FLOOD: &str = "for _ = 1, 2000 do redis.call('PUBLISH', KEYS[1], string.rep('x', 1000)) end";
 #[tokio::test(flavor = "multi_thread")]
 async fn the_buffer_of_a_subscriber_overflows() {

@@ -208,8 +208,8 @@ pub(crate) enum Injected {
     Transfer(&'static str),
 }
 
-/// Replies that a client can tell from its own. It cannot tell an error that answers an offer, a payload of the right list,
-/// and a nil for a pop that it has just interrupted.
+/// Replies that a client can tell from its own. It cannot tell an error that answers an offer, a payload of
+/// the right list, and a nil for a pop that it has just interrupted.
 const REPLIES: [&str; 12] = [
     // No reply at all.
     "HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -233,8 +233,8 @@ const HEADS: [&str; 6] = ["0", "1795249257299", "999999999999999", "inf", "-1e30
 /// Messages with clocks and heads of that kind.
 const TRANSFERS: [&str; 5] =
     ["x 1 2", "x 9007199254740992 9223372036854775807", "x 9007199254740992 ", "x 1 inf", "x"];
-/// How often clients look for what nobody has announced, in a plan that keeps announcements from them. Usually they do it
-/// once a minute, which is longer than a plan may take.
+/// How often clients look for what nobody has announced, in a plan that keeps announcements from them.
+/// Usually they do it once a minute, which is longer than a plan may take.
 pub(crate) const SOON: Duration = Duration::from_secs(4);
 
 /// The kind of connections.
@@ -287,7 +287,8 @@ const MESSAGE_KEYS: [Key; 8] = [
 const QUICK: Consumer =
     Consumer { how: How::Works(8), lease: Duration::from_secs(3), attempts: 10, extends: true };
 
-/// What receivers of different processes have at the same time, in ms. What is left of the longest is in the bound of a plan.
+/// What receivers of different processes have at the same time, in ms. What is left of the longest is in the
+/// bound of a plan.
 const LEASES: [u64; 7] = [300, 1_000, 3_000, 500, 2_000, 4_000, 6_000];
 
 /// Unreadable entries are shorter than this.
@@ -347,8 +348,8 @@ impl Plan {
         self
     }
 
-    /// The same clients with receivers whose limits change. No fault concerns the key or the commands that keep the limits:
-    /// without these, there are none.
+    /// The same clients with receivers whose limits change. No fault concerns the key or the commands that
+    /// keep the limits: without these, there are none.
     pub(super) fn with_limits(mut self) -> Self {
         let mut random = Rng::with_seed(self.crew.seed);
         if !self.has_receivers() {
@@ -372,7 +373,8 @@ impl Plan {
         self
     }
 
-    /// Adds receivers, workers and takers that use another library. Faults may concern the receivers' keys and commands.
+    /// Adds receivers, workers and takers that use another library. Faults may concern the receivers' keys
+    /// and commands.
     fn receives(&mut self, random: &mut Rng) {
         let crew = &mut self.crew;
         crew.others = [0, 0, 1, 2][random.usize(0..4)];
@@ -417,8 +419,8 @@ impl Plan {
         self.steps.iter().any(|step| matches!(step.fault, Fault::WrongType(_) | Fault::Forbid(_)))
     }
 
-    /// Whether an offer may not be announced, or a transfer may be announced that nobody has made. Then a client that
-    /// transfers for others finds their entries when it sweeps.
+    /// Whether an offer may not be announced, or a transfer may be announced that nobody has made. Then a
+    /// client that transfers for others finds their entries when it sweeps.
     fn misses_announcements(&self) -> bool {
         self.steps.iter().any(|step| match step.fault {
             Fault::Silence(_) | Fault::Inject(Injected::Transfer(_)) => true,

@@ -16,14 +16,14 @@ use crate::deliveries::{receipts, unsettled};
 use crate::ledger::{Ledger, Offered, Price};
 use crate::workload::{Load, until_empty};
 
-/// Within this time after the end of the last fault, everything is delivered, including new offers; and if consumers have
-/// more to do than they can in this time, something is.
+/// Within this time after the end of the last fault, everything is delivered, including new offers; and if
+/// consumers have more to do than they can in this time, something is.
 ///
-/// It follows from the timeouts. A client gives up a pop on a silent connection 3 s after its block of 10 s, and a
-/// silent subscriber 3 s after the ping that it sends every 10 s. The next connection has 3 s for its handshake. The
-/// longest pause between connection attempts is 5 s, though no fault here lasts long enough for it. The rest is for a
-/// busy machine. Nothing may depend on a sweep, which follows only after a minute; except in a plan that keeps announcements
-/// from clients, where it follows [`SOON`](super::plan::SOON).
+/// It follows from the timeouts. A client gives up a pop on a silent connection 3 s after its block of 10 s,
+/// and a silent subscriber 3 s after the ping that it sends every 10 s. The next connection has 3 s for its
+/// handshake. The longest pause between connection attempts is 5 s, though no fault here lasts long enough
+/// for it. The rest is for a busy machine. Nothing may depend on a sweep, which follows only after a minute;
+/// except in a plan that keeps announcements from clients, where it follows [`SOON`](super::plan::SOON).
 pub(crate) const BOUND: Duration = Duration::from_secs(55);
 
 /// How long a plan without faults goes on.
@@ -39,7 +39,8 @@ pub(crate) struct Report {
     /// The number of deliveries, and what was done with them.
     pub(crate) received: usize,
     pub(crate) deeds: BTreeMap<&'static str, usize>,
-    /// Receipts that receivers have left behind. On a busy machine, the end of a receiver may come too early for that.
+    /// Receipts that receivers have left behind. On a busy machine, the end of a receiver may come too early
+    /// for that.
     pub(crate) receipts: usize,
     pub(crate) lost: usize,
     /// Whether the server itself may have lost what is missing.
@@ -52,8 +53,8 @@ pub(crate) struct Report {
     pub(crate) limits: Watched,
 }
 
-/// Whether a plan ends within [`BOUND`], or later if payloads arrive all the time: a few slow consumers may have a long
-/// backlog.
+/// Whether a plan ends within [`BOUND`], or later if payloads arrive all the time: a few slow consumers may
+/// have a long backlog.
 async fn ends_in_time(end: impl Future<Output = ()>, arrivals: impl Fn() -> usize) -> bool {
     let (begun, mut end) = (Instant::now(), pin!(end));
     loop {
@@ -120,8 +121,8 @@ pub(crate) async fn finish(server: &Server, proxy: &Proxy, load: &mut Load) -> R
     finish_when(server, Some(proxy), load, Price::default(), Due::All).await
 }
 
-/// The same after this number of demotions. Each client closes its connections then, and its library may have read the reply to a
-/// pop that nobody sees any more.
+/// The same after this number of demotions. Each client closes its connections then, and its library may have
+/// read the reply to a pop that nobody sees any more.
 ///
 /// # Errors
 /// Fails with a sentence that says what went wrong.
@@ -242,8 +243,8 @@ async fn until_nothing_due(server: &Server) {
     until_async_within(MINUTE, "what is due is moved and taken", is_done).await;
 }
 
-/// Offers until a taker has received one. The first may go to a pop whose client the server still believes to be
-/// waiting.
+/// Offers until a taker has received one. The first may go to a pop whose client the server still believes to
+/// be waiting.
 async fn probe(ledger: &Ledger, queues: &Queues<i64>) {
     let mut probes = Vec::new();
     loop {

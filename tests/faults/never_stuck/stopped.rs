@@ -20,7 +20,8 @@ const TAKERS: usize = 50;
 /// The first number of the child's offers.
 const CHILDS: i64 = 1_000_000;
 
-/// Runs in the stopped process: offers and takes like the others until it is asked to end, and then prints its record.
+/// Runs in the stopped process: offers and takes like the others until it is asked to end, and then prints
+/// its record.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "runs as a process of its own"]
 async fn child() {
@@ -72,7 +73,8 @@ fn read(output: &str, record: &mut Record) {
     }
 }
 
-/// Three seconds are longer than the command timeout. Thirty seconds, in a soak, are longer than every timeout.
+/// Three seconds are longer than the command timeout. Thirty seconds, in a soak, are longer than every
+/// timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_is_stopped_for_a_while() {
     let stopped = Duration::from_secs(if variable("REDELAY_SOAK").is_some() { 30 } else { 3 });
@@ -118,8 +120,8 @@ async fn takers() {
     futures::future::join_all((0..TAKERS).map(take)).await;
 }
 
-/// The replies wait in the sockets of the stopped process for longer than the timeout for a silent server. When the
-/// process continues, its timers have expired and the replies are there. The replies count.
+/// The replies wait in the sockets of the stopped process for longer than the timeout for a silent server.
+/// When the process continues, its timers have expired and the replies are there. The replies count.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
     let server = Server::start();

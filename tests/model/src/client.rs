@@ -1,7 +1,7 @@
 //! What a client knows, and how it reacts.
 //!
-//! Pauses, backoff and jitter are left out: what waits for them may happen at any time. So a step here may come earlier
-//! or later than in reality, but nothing happens that cannot.
+//! Pauses, backoff and jitter are left out: what waits for them may happen at any time. So a step here may
+//! come earlier or later than in reality, but nothing happens that cannot.
 
 use crate::protocol::{Call, Entry, Id, Popped, Protocol, Published, Reply, Time, When};
 
@@ -104,11 +104,12 @@ pub struct Notice {
     pub stamp: Stamp,
 }
 
-/// The server's clock when it ran a script, and a number that tells scripts of the same time apart: the real clock counts
-/// microseconds.
+/// The server's clock when it ran a script, and a number that tells scripts of the same time apart: the real
+/// clock counts microseconds.
 pub type Stamp = (Time, u8);
 
-/// As `transfer/schedule.rs`, for one queue. There is no sweep without a reason: what would wait for one waits too long.
+/// As `transfer/schedule.rs`, for one queue. There is no sweep without a reason: what would wait for one
+/// waits too long.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Schedule {
     /// The earliest time that was named since the last run began, by the client's clock.
@@ -159,8 +160,8 @@ impl Client {
         self.op = Some(Op { task, lost: false, wire: Wire::Idle });
     }
 
-    /// Sends the call, for the first time or again. The reply to `TIME`, which a second try asks for, is taken for
-    /// immediate.
+    /// Sends the call, for the first time or again. The reply to `TIME`, which a second try asks for, is
+    /// taken for immediate.
     pub fn send(&mut self, protocol: Protocol, now: Time, server_clock: Time) {
         let Some(op) = &mut self.op else { return };
         let call = match &mut op.task {
@@ -238,8 +239,8 @@ impl Client {
                         Outcome::Unknown
                     }
                 };
-                // Only if the first try is the one that was answered, no other can be under way. Then it does not matter when
-                // the receipt is deleted.
+                // Only if the first try is the one that was answered, no other can be under way. Then it does
+                // not matter when the receipt is deleted.
                 let spent = receipt.filter(|_| !lost);
                 (Some((entries.iter().map(|(_, entry)| *entry).collect(), outcome)), spent)
             }

@@ -1,8 +1,8 @@
 //! A model of the protocol between clients and server, small enough to be checked exhaustively.
 //!
 //! * [`protocol`]: what clients and the server say to each other, and the variants of the protocol.
-//! * [`server`]: the keys of a queue, and the scripts as steps on them. A test compares them with the real scripts on real
-//!   servers.
+//! * [`server`]: the keys of a queue, and the scripts as steps on them. A test compares them with the real
+//!   scripts on real servers.
 //! * [`client`]: what a client does between the calls.
 //! * [`model`]: what users do, and what goes wrong, within bounds.
 //! * [`state`]: the state of everything, and which states are the same.

@@ -23,12 +23,13 @@ pub struct Bounds {
     pub pending: Vec<Time>,
     /// How many messages are ready from the beginning.
     pub ready: u8,
-    /// How many payloads are taken without blocking. (Blocking pops are left out: they lose what their connection loses.)
+    /// How many payloads are taken without blocking. (Blocking pops are left out: they lose what their
+    /// connection loses.)
     pub takes: u8,
     /// How many entries are polled before they are due.
     pub polls: u8,
-    /// How often others cancel, remove or clear. They are not modelled as clients, since a call which is not repeated is
-    /// one step, whenever it is executed.
+    /// How often others cancel, remove or clear. They are not modelled as clients, since a call which is not
+    /// repeated is one step, whenever it is executed.
     pub removals: u8,
     /// How often an entry gets the delay 1.
     pub reschedules: u8,
@@ -42,7 +43,8 @@ pub struct Bounds {
     pub faults: u8,
     /// Which faults.
     pub kinds: Faults,
-    /// Whether clients that have changed places count as the same state. Without it, counterexamples are easier to read.
+    /// Whether clients that have changed places count as the same state. Without it, counterexamples are
+    /// easier to read.
     pub symmetry: bool,
 }
 

@@ -14,13 +14,16 @@ pub struct Protocol {
     pub receipts: bool,
     /// A client wakes its own transfer when the reply of its offer says so, and not only by the announcement.
     pub own_offers_wake: bool,
-    /// A head that the reply to an own call has named is not withdrawn by the message of a peer, which may be older.
+    /// A head that the reply to an own call has named is not withdrawn by the message of a peer, which may be
+    /// older.
     pub own_heads_stay: bool,
-    /// A lost reply, after which nobody knows whether the head was changed and announced, is followed by a transfer.
+    /// A lost reply, after which nobody knows whether the head was changed and announced, is followed by a
+    /// transfer.
     pub lost_replies_wake: bool,
     /// The receipt of a return is kept if a retry was answered, as the first try may still arrive.
     pub keeps_receipts_of_returns: bool,
-    /// Each new connection ends the one before it on the server: `CLIENT KILL`. A user may lack the permission.
+    /// Each new connection ends the one before it on the server: `CLIENT KILL`. A user may lack the
+    /// permission.
     pub kills_old_connections: bool,
     /// How long receipts are kept, by the server's clock; `None` if for longer than anything lasts here.
     pub life: Option<Time>,

@@ -31,8 +31,8 @@ pub struct Message {
     pub delivered: u8,
     /// How often a user has removed it.
     pub removed: u8,
-    /// The earliest time, by the clients' clock, at which it may become ready. `None` if it did, or if the server's clock
-    /// was set forward since then.
+    /// The earliest time, by the clients' clock, at which it may become ready. `None` if it did, or if the
+    /// server's clock was set forward since then.
     pub not_before: Option<Time>,
     /// Whether it became ready before that.
     pub early: bool,
@@ -104,7 +104,8 @@ impl State {
         }
     }
 
-    /// Only their order matters. Unless the clock is set, it is the order of the scripts, and the time makes no difference.
+    /// Only their order matters. Unless the clock is set, it is the order of the scripts, and the time makes
+    /// no difference.
     fn renumber_stamps(&mut self, with_time: bool) {
         let mut all: Vec<Stamp> = self.clients.iter().flat_map(Client::stamps).collect();
         all.sort_unstable();

@@ -5,8 +5,8 @@ use std::process::Command;
 
 const VARIABLE: &str = "REDELAY_TEST_ALONE";
 
-/// Whether the test with this name has its own process. If not, this call runs it in one, and the caller has nothing
-/// left to do.
+/// Whether the test with this name has its own process. If not, this call runs it in one, and the caller has
+/// nothing left to do.
 ///
 /// # Panics
 /// Panics with the output of the test if it fails there.

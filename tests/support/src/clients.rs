@@ -72,8 +72,8 @@ pub fn builder(address: &impl Address) -> ClientBuilder {
     Client::builder().url(address.url()).connect_timeout(MINUTE)
 }
 
-/// The builder of a client that transfers nothing, so that the keys stay as they were written. A call may take long, so that none
-/// is in doubt on a busy machine.
+/// The builder of a client that transfers nothing, so that the keys stay as they were written. A call may
+/// take long, so that none is in doubt on a busy machine.
 pub fn still_builder(address: &impl Address) -> ClientBuilder {
     builder(address).command_timeout(MINUTE).transfer(false)
 }

@@ -4,8 +4,8 @@ use std::env;
 
 /// A part of the repetitions: of seeded plans, and of repeated rounds.
 ///
-/// `REDELAY_PART=2/3` runs the second of three parts. `make test` gives each server a part, so that each plan runs once,
-/// and each kind of fault happens on each server. Without the variable everything runs.
+/// `REDELAY_PART=2/3` runs the second of three parts. `make test` gives each server a part, so that each plan
+/// runs once, and each kind of fault happens on each server. Without the variable everything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     number: u64,
@@ -49,15 +49,15 @@ pub fn rounds() -> usize {
     env::var("REDELAY_ROUNDS").map_or(1, number)
 }
 
-/// Whether tests are repeated: `make soak` does it, with the machine for itself. So there is time for more of the same, and for
-/// limits that a busy machine would exceed.
+/// Whether tests are repeated: `make soak` does it, with the machine for itself. So there is time for more of
+/// the same, and for limits that a busy machine would exceed.
 #[must_use]
 pub fn is_soak() -> bool {
     rounds() > 1
 }
 
-/// The seed of what a test makes up: `REDELAY_SEED`, or a random one if [tests are repeated](is_soak), or else always the
-/// same. Prints it.
+/// The seed of what a test makes up: `REDELAY_SEED`, or a random one if [tests are repeated](is_soak), or
+/// else always the same. Prints it.
 ///
 /// # Panics
 /// Panics if the variable is not a number.

@@ -143,8 +143,9 @@ struct Open {
 
 /// The subscriber of the process. It passes everything on to the listener of the thread.
 ///
-/// One subscriber per test, set by `set_default`, would miss events when tests run in parallel. If the first thread to
-/// reach an event has no subscriber, `tracing` caches for the whole process that nobody is interested in that event.
+/// One subscriber per test, set by `set_default`, would miss events when tests run in parallel. If the first
+/// thread to reach an event has no subscriber, `tracing` caches for the whole process that nobody is
+/// interested in that event.
 #[derive(Debug, Default)]
 struct Router {
     spans: Mutex<HashMap<u64, Open>>,

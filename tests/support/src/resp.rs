@@ -1,6 +1,7 @@
 //! The protocol, as far as it is needed to tell where a reply or a command ends.
 
-/// How long the frame is with which these bytes begin; `None` if its end is missing, or if it is no frame of a real server.
+/// How long the frame is with which these bytes begin; `None` if its end is missing, or if it is no frame of
+/// a real server.
 #[must_use]
 pub fn length(bytes: &[u8]) -> Option<usize> {
     let (mut at, mut missing) = (0, 1_usize);

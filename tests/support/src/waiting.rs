@@ -11,8 +11,8 @@ use tokio_test::task::{self, Spawn};
 
 /// Longer than any test.
 pub const HOUR: Duration = Duration::from_secs(3600);
-/// The interval of a schedule that does not run during a test. With a shorter one, a run may fall into it: runs are counted
-/// from 1970, so each hour begins with one.
+/// The interval of a schedule that does not run during a test. With a shorter one, a run may fall into it:
+/// runs are counted from 1970, so each hour begins with one.
 pub const SELDOM: Duration = Duration::from_secs(1000 * 24 * 3600);
 /// A limit for calls that would otherwise hang.
 pub const MINUTE: Duration = Duration::from_secs(60);
@@ -28,7 +28,8 @@ pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The result of a call that must not wait long. The limit allows for busy machines, and ends calls that hang.
+/// The result of a call that must not wait long. The limit allows for busy machines, and ends calls that
+/// hang.
 ///
 /// # Panics
 /// Panics after three minutes.
@@ -64,7 +65,8 @@ pub async fn unread<F: Future<Output: Debug>>(future: F) -> Spawn<F> {
     spawned
 }
 
-/// Lets this time pass at once for the timers of this runtime, which has one thread. Nothing arrives meanwhile.
+/// Lets this time pass at once for the timers of this runtime, which has one thread. Nothing arrives
+/// meanwhile.
 ///
 /// # Panics
 /// Panics within [`slowly`].
@@ -74,8 +76,8 @@ pub async fn leap(time: Duration) {
     tokio::time::resume();
 }
 
-/// Runs a future in slow motion: of the time of this runtime, which has one thread, a millisecond passes in four or more. So a
-/// time that it measures is no longer on a busy machine.
+/// Runs a future in slow motion: of the time of this runtime, which has one thread, a millisecond passes in
+/// four or more. So a time that it measures is no longer on a busy machine.
 ///
 /// # Panics
 /// Panics within itself.

@@ -1,5 +1,5 @@
-//! Offer, transfer, handle and acknowledge, with a worker, for some time: messages per second, and the cost of each on
-//! client and server.
+//! Offer, transfer, handle and acknowledge, with a worker, for some time: messages per second, and the cost
+//! of each on client and server.
 
 use super::systems;
 use crate::bench::{Bench, Measured};

@@ -12,8 +12,8 @@ use crate::results::Better;
 use crate::server::{Counters, Server};
 use crate::worker::{System, Worker};
 
-/// Long enough for a message to be handled. With many processes, short enough for each to have a message before its blocking pop
-/// ends by itself.
+/// Long enough for a message to be handled. With many processes, short enough for each to have a message
+/// before its blocking pop ends by itself.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// What was counted for one system.

@@ -1,4 +1,5 @@
-//! The worker on an alternative: this program, which starts itself again. It does those jobs that the measurement needs.
+//! The worker on an alternative: this program, which starts itself again. It does those jobs that the
+//! measurement needs.
 
 use std::io::stdin;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ impl Taken {
     }
 }
 
-/// Runs jobs until the input ends. `interval` is that of the polls, in ms; zero stands for timers in this process.
+/// Runs jobs until the input ends. `interval` is that of the polls, in ms; zero stands for timers in this
+/// process.
 pub(crate) fn work(url: &str, interval: u64) {
     answer(&Reply::default());
     let mut running: Option<(Box<dyn Store>, Taken, Receiver<i64>)> = None;

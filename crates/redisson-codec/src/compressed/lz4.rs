@@ -6,15 +6,16 @@ use crate::{Codec, CodecError};
 
 const FORMAT: &str = "LZ4";
 
-/// LZ4 around another codec, as Redisson's `LZ4CodecV2`: the decompressed length as a big-endian `int`, and one LZ4
-/// block. `LZ4Codec` writes the same format.
+/// LZ4 around another codec, as Redisson's `LZ4CodecV2`: the decompressed length as a big-endian `int`, and
+/// one LZ4 block. `LZ4Codec` writes the same format.
 ///
-/// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit). Redisson 4.7.0 cannot compress an empty payload (it
-/// throws an `IndexOutOfBoundsException`), but reads the one that this codec writes.
+/// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit). Redisson 4.7.0 cannot compress an empty
+/// payload (it throws an `IndexOutOfBoundsException`), but reads the one that this codec writes.
 ///
 /// # Errors
-/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the announced length,
-/// or when the codec inside fails. Encoding fails when the codec inside fails, and beyond 2 GiB.
+/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the
+/// announced length, or when the codec inside fails. Encoding fails when the codec inside fails, and beyond 2
+/// GiB.
 ///
 /// # Examples
 /// ```

@@ -5,15 +5,16 @@ use crate::{Codec, CodecError};
 
 const FORMAT: &str = "Snappy";
 
-/// Snappy around another codec, as Redisson's `SnappyCodecV2`: one raw block, which begins with its length. The
-/// `SnappyCodec` of older versions writes the same up to 32,767 bytes. Beyond that it writes several blocks, which are
-/// refused.
+/// Snappy around another codec, as Redisson's `SnappyCodecV2`: one raw block, which begins with its length.
+/// The `SnappyCodec` of older versions writes the same up to 32,767 bytes. Beyond that it writes several
+/// blocks, which are refused.
 ///
 /// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit).
 ///
 /// # Errors
-/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the announced length,
-/// or when the codec inside fails. Encoding fails when the codec inside fails, and beyond 4 GiB.
+/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the
+/// announced length, or when the codec inside fails. Encoding fails when the codec inside fails, and beyond 4
+/// GiB.
 ///
 /// # Examples
 /// ```

@@ -12,15 +12,16 @@ use crate::{Codec, CodecError};
 
 const FORMAT: &str = "Zstandard";
 
-/// Zstandard around another codec, as Redisson's `ZStdCodec`: the decompressed length as a big-endian `int`, and one
-/// frame. Compresses like zstd's level 1; Redisson uses level 3.
+/// Zstandard around another codec, as Redisson's `ZStdCodec`: the decompressed length as a big-endian `int`,
+/// and one frame. Compresses like zstd's level 1; Redisson uses level 3.
 ///
 /// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit).
 ///
 /// # Errors
-/// Decoding fails when the payload announces more than the limit, or is not exactly one frame of the announced length,
-/// or when the codec inside fails. Frames with a dictionary or a window beyond 128 MiB are refused. A checksum, which
-/// Redisson does not write, is not verified. Encoding fails when the codec inside fails, and beyond 2 GiB.
+/// Decoding fails when the payload announces more than the limit, or is not exactly one frame of the
+/// announced length, or when the codec inside fails. Frames with a dictionary or a window beyond 128 MiB are
+/// refused. A checksum, which Redisson does not write, is not verified. Encoding fails when the codec inside
+/// fails, and beyond 2 GiB.
 ///
 /// # Examples
 /// ```

@@ -1,6 +1,7 @@
 //! CBOR as Jackson writes it.
 //!
-//! Objects, and arrays that have a class in front, are of indefinite length; arrays without say how long they are.
+//! Objects, and arrays that have a class in front, are of indefinite length; arrays without say how long they
+//! are.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -18,18 +19,18 @@ use crate::java::{BigDecimal, BigInteger};
 codec! {
     /// CBOR with the names of Java's classes, byte for byte as Redisson's `CborJacksonCodec` writes it.
     ///
-    /// The values are those of the `JsonJackson` codec: the types of [`java`](crate::java), with sorted properties and
-    /// without nulls. There are three differences: bytes are binary, a `BigDecimal` keeps its scale, and the keys of a map
-    /// from `Integer` or `Long` are numbers.
+    /// The values are those of the `JsonJackson` codec: the types of [`java`](crate::java), with sorted
+    /// properties and without nulls. There are three differences: bytes are binary, a `BigDecimal` keeps its
+    /// scale, and the keys of a map from `Integer` or `Long` are numbers.
     ///
     /// # Errors
-    /// Decoding fails when the payload is not exactly one CBOR value of this type, nests deeper than 127 levels (a Java
-    /// list takes two, one for its class), or has a number of more than 1000 digits. Half floats, simple values, and tags
-    /// other than those of numbers are refused. The error names the offset. It quotes no value, unless the type's own
-    /// `Deserialize` does.
+    /// Decoding fails when the payload is not exactly one CBOR value of this type, nests deeper than 127
+    /// levels (a Java list takes two, one for its class), or has a number of more than 1000 digits. Half
+    /// floats, simple values, and tags other than those of numbers are refused. The error names the offset.
+    /// It quotes no value, unless the type's own `Deserialize` does.
     ///
-    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
-    /// fails.
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's
+    /// `Serialize` fails.
     ///
     /// # Examples
     /// ```

@@ -18,19 +18,21 @@ use crate::number::{java_float, java_text, put_digits, put_java_float, put_java_
 codec! {
     /// JSON with the names of Java's classes, byte for byte as Redisson's `JsonJacksonCodec` writes it.
     ///
-    /// The module [`java`](crate::java) lists the types; a `Value` holds any payload. Properties are sorted. Nulls are left
-    /// out of objects and maps, and read as `None`. Properties that the type does not have are skipped.
+    /// The module [`java`](crate::java) lists the types; a `Value` holds any payload. Properties are sorted.
+    /// Nulls are left out of objects and maps, and read as `None`. Properties that the type does not have are
+    /// skipped.
     ///
-    /// Decoding accepts a payload without class names, but not with other class names. Only a list or map may have any
-    /// class of Java's library. See [`with_any_class`](Self::with_any_class).
+    /// Decoding accepts a payload without class names, but not with other class names. Only a list or map may
+    /// have any class of Java's library. See [`with_any_class`](Self::with_any_class).
     ///
     /// # Errors
-    /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127 levels (a Java
-    /// list takes two, one for its class), or has a number of more than 1000 digits or half of a surrogate pair. The error
-    /// names the offset. It quotes no value, unless the type's own `Deserialize` does.
+    /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127
+    /// levels (a Java list takes two, one for its class), or has a number of more than 1000 digits or half of
+    /// a surrogate pair. The error names the offset. It quotes no value, unless the type's own `Deserialize`
+    /// does.
     ///
-    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
-    /// fails.
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's
+    /// `Serialize` fails.
     ///
     /// # Examples
     /// ```
@@ -151,8 +153,8 @@ impl Format for Json {
         out.push(b',');
     }
 
-    /// Nothing: a comma is in front of everything, and in the end the first of them becomes the bracket. So properties
-    /// can be put into another order.
+    /// Nothing: a comma is in front of everything, and in the end the first of them becomes the bracket. So
+    /// properties can be put into another order.
     fn header(_: &mut Vec<u8>, _: Group, _: usize) {}
 
     fn close(out: &mut Vec<u8>, open: OpenGroup, _: usize) {

@@ -12,19 +12,21 @@ use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 
 codec! {
-    /// MessagePack with the names of Java's classes, byte for byte as Redisson's `MsgPackJacksonCodec` writes it.
+    /// MessagePack with the names of Java's classes, byte for byte as Redisson's `MsgPackJacksonCodec` writes
+    /// it.
     ///
-    /// The values are those of the `JsonJackson` codec: the types of [`java`](crate::java), with sorted properties and
-    /// without nulls. The only difference is that bytes are binary.
+    /// The values are those of the `JsonJackson` codec: the types of [`java`](crate::java), with sorted
+    /// properties and without nulls. The only difference is that bytes are binary.
     ///
     /// # Errors
-    /// Decoding fails when the payload is not exactly one MessagePack value of this type, or nests deeper than 127 levels
-    /// (a Java list takes two, one for its class). Extensions are refused. The error names the offset. It quotes no value,
-    /// unless the type's own `Deserialize` does.
+    /// Decoding fails when the payload is not exactly one MessagePack value of this type, or nests deeper
+    /// than 127 levels (a Java list takes two, one for its class). Extensions are refused. The error names
+    /// the offset. It quotes no value, unless the type's own `Deserialize` does.
     ///
-    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
-    /// fails. As Jackson's mapper does, it also fails for a `BigInteger` beyond 64 bits, and for a `BigDecimal` that is
-    /// neither an integer nor exactly what a double prints as. Other `BigDecimal`s lose their trailing zeros.
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's
+    /// `Serialize` fails. As Jackson's mapper does, it also fails for a `BigInteger` beyond 64 bits, and for
+    /// a `BigDecimal` that is neither an integer nor exactly what a double prints as. Other `BigDecimal`s
+    /// lose their trailing zeros.
     ///
     /// # Examples
     /// ```
@@ -128,7 +130,8 @@ fn integer(value: i128, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// There are no decimals, so that only those are written which an integer or a double can stand for, as Jackson does.
+/// There are no decimals, so that only those are written which an integer or a double can stand for, as
+/// Jackson does.
 fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
     let lost =
         || Failure::new("a BigDecimal that is neither an integer nor a double has no MessagePack form");

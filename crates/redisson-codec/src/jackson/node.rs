@@ -11,8 +11,8 @@ use crate::memory;
 /// How deep values may nest. As deep as `serde_json` goes; a Java list is two levels, itself and its class's.
 pub(super) const MAX_DEPTH: usize = 127;
 
-/// As many digits as Jackson reads in a number, by default. What it costs to convert more of them grows with their
-/// square.
+/// As many digits as Jackson reads in a number, by default. What it costs to convert more of them grows with
+/// their square.
 pub(super) const MAX_DIGITS: usize = 1000;
 
 /// As many bytes as these digits take.
@@ -26,7 +26,8 @@ pub(super) struct Node<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-// So that it is written in words, as it is moved: a word whose bytes were just written one by one has to wait for them.
+// So that it is written in words, as it is moved: a word whose bytes were just written one by one has to wait
+// for them.
 #[repr(u64)]
 pub(super) enum Is<'a> {
     Null,

@@ -24,7 +24,8 @@ pub(super) fn is_time(class: &str) -> bool {
     class.starts_with("java.time.")
 }
 
-/// The only field of a class whose objects are that field to Jackson, behind the class: the `value` of an `AtomicInteger`.
+/// The only field of a class whose objects are that field to Jackson, behind the class: the `value` of an
+/// `AtomicInteger`.
 fn only_field(class: &str) -> Option<(&'static str, FieldKind)> {
     match known(class)?.kind {
         // It is a text there.

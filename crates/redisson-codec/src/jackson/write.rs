@@ -1,8 +1,9 @@
-//! From a value through serde to a payload, by its [plan](plan), with the classes that Redisson's mapper writes.
+//! From a value through serde to a payload, by its [plan](plan), with the classes that Redisson's mapper
+//! writes.
 //!
-//! The class of an object is its first property, `@class`; that of anything else is in front of it, in a list of two.
-//! Whether it is written at all depends on what the field declares: nothing is in front of what can be of one class
-//! only. `Long` is the exception, since Redisson wants to read it as one.
+//! The class of an object is its first property, `@class`; that of anything else is in front of it, in a list
+//! of two. Whether it is written at all depends on what the field declares: nothing is in front of what can
+//! be of one class only. `Long` is the exception, since Redisson wants to read it as one.
 
 mod list;
 mod map;

@@ -165,8 +165,8 @@ macro_rules! from {
 
 from!(i32 i64 i128);
 
-/// A `java.math.BigDecimal`: an integer of any length and the number of its digits behind the point. So `1.50` and `1.5`
-/// are different values.
+/// A `java.math.BigDecimal`: an integer of any length and the number of its digits behind the point. So
+/// `1.50` and `1.5` are different values.
 ///
 /// # Examples
 /// ```
@@ -225,8 +225,8 @@ impl BigDecimal {
     }
 }
 
-/// As `BigDecimal.toString` prints it: with an exponent where the scale is negative, or where there would be more than
-/// five zeros behind the point.
+/// As `BigDecimal.toString` prints it: with an exponent where the scale is negative, or where there would be
+/// more than five zeros behind the point.
 impl fmt::Display for BigDecimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.unscaled.magnitude();

@@ -1,8 +1,8 @@
 //! Conversions to and from the types of other crates, each behind a feature that names the crate and its
 //! version.
 //!
-//! A conversion that holds for every value is a `From`. Any other is a `TryFrom` with a [`ConversionError`]; none panics,
-//! whatever a payload contains.
+//! A conversion that holds for every value is a `From`. Any other is a `TryFrom` with a [`ConversionError`];
+//! none panics, whatever a payload contains.
 
 #[cfg(feature = "bigdecimal-0-4")]
 mod bigdecimal;

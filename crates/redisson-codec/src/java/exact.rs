@@ -1,7 +1,8 @@
 //! Numbers of any length from formats that know nothing of Java, with all their digits.
 //!
-//! `serde_json` hands over a double for each number with a fraction and each beyond 64 bits, so that `9.90` becomes 9.9, and
-//! 12345678901234567.89 another number. But it gives the text of a number to a type that asks for its `RawValue`.
+//! `serde_json` hands over a double for each number with a fraction and each beyond 64 bits, so that `9.90`
+//! becomes 9.9, and 12345678901234567.89 another number. But it gives the text of a number to a type that
+//! asks for its `RawValue`.
 
 use std::fmt;
 
@@ -12,8 +13,8 @@ pub(super) fn read<'de, V: Visitor<'de>, D: Deserializer<'de>>(
     input: D,
     visitor: V,
 ) -> Result<V::Value, D::Error> {
-    // Such a format may have got its doubles from a text, as `serde_json` has inside of `flatten`. Elsewhere a double is what
-    // was written.
+    // Such a format may have got its doubles from a text, as `serde_json` has inside of `flatten`. Elsewhere
+    // a double is what was written.
     let from_text = input.is_human_readable();
     let visitor = Exact { visitor, from_text };
     #[cfg(feature = "json")]

@@ -1,5 +1,5 @@
-//! A cache with one value for each Rust type. Values are never freed, so reading them needs no lock. The size of the cache
-//! is bounded by the number of types in the program.
+//! A cache with one value for each Rust type. Values are never freed, so reading them needs no lock. The size
+//! of the cache is bounded by the number of types in the program.
 
 use std::any::TypeId;
 use std::cell::Cell;

@@ -1,7 +1,8 @@
 //! Probes a type's `Deserialize`: what does it request at one place? No value is ever made up.
 //!
-//! The probe is a deserializer that follows a path of steps, each of which the type requests by itself: a field of a
-//! struct, the elements of a list. At the end of the path it fails, and the error is what the type requested there.
+//! The probe is a deserializer that follows a path of steps, each of which the type requests by itself: a
+//! field of a struct, the elements of a list. At the end of the path it fails, and the error is what the type
+//! requested there.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! The shape of a Rust type in Java's terms, inferred once from its `Deserialize`.
 //!
-//! serde tells a codec what a type needs only during deserialization, and says nothing about a `None`. So before the first
-//! value is read or written, the type is [probed](super::probe) place by place. `infer.rs` puts the answers together.
+//! serde tells a codec what a type needs only during deserialization, and says nothing about a `None`. So
+//! before the first value is read or written, the type is [probed](super::probe) place by place. `infer.rs`
+//! puts the answers together.
 
 mod infer;
 
@@ -134,7 +135,8 @@ pub(crate) enum Form {
     Final,
     /// `record`: a Java record, which is final.
     Record,
-    /// `abstract`: an enum whose constants have bodies, and therefore classes of their own. `abstract(B, D)`: these have.
+    /// `abstract`: an enum whose constants have bodies, and therefore classes of their own. `abstract(B, D)`:
+    /// these have.
     Abstract,
 }
 

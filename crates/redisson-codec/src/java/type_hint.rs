@@ -1,4 +1,5 @@
-//! Type hints: `with` modules and newtypes with reserved names, for what a Rust type cannot say about a Java class.
+//! Type hints: `with` modules and newtypes with reserved names, for what a Rust type cannot say about a Java
+//! class.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -60,8 +61,8 @@ macro_rules! type_hints {
     ($($(#[$doc:meta])* $module:ident $name:expr;)*) => {$(
         $(#[$doc])*
         ///
-        /// For a field, of the type or of an `Option` of it: `#[serde(with = "…")]`. Where there is no field, as in the
-        /// elements of a list, wrap the value in `Of`.
+        /// For a field, of the type or of an `Option` of it: `#[serde(with = "…")]`. Where there is no field,
+        /// as in the elements of a list, wrap the value in `Of`.
         pub mod $module {
             use super::*;
 
@@ -103,15 +104,15 @@ macro_rules! type_hints {
 }
 
 type_hints! {
-    /// A reference that Java declares as `Object`, as an interface or as another class with subclasses. The class of the
-    /// value is always written. So are those of the elements of a list or map, for which this means `Object`: a
-    /// `Collection<Line>` goes without it.
+    /// A reference that Java declares as `Object`, as an interface or as another class with subclasses. The
+    /// class of the value is always written. So are those of the elements of a list or map, for which this
+    /// means `Object`: a `Collection<Line>` goes without it.
     object "redisson::java::Object";
-    /// A Java array: of a primitive type (`Vec<i32>` is `int[]`), of its box (`Vec<Option<i32>>` is `Integer[]`), of
-    /// `String` or of objects.
+    /// A Java array: of a primitive type (`Vec<i32>` is `int[]`), of its box (`Vec<Option<i32>>` is
+    /// `Integer[]`), of `String` or of objects.
     array "redisson::java::[]";
-    /// `java.util.Optional`, of an `Option`. A null is read as an empty `Optional`; use an `Option` of `Of` to tell them
-    /// apart.
+    /// `java.util.Optional`, of an `Option`. A null is read as an empty `Optional`; use an `Option` of `Of`
+    /// to tell them apart.
     optional "redisson::java::java.util.Optional";
     /// `java.util.HashSet`. Without a hint, a Rust set is an `ArrayList`.
     set "redisson::java::java.util.HashSet";
@@ -123,8 +124,8 @@ type_hints! {
     linked_list "redisson::java::java.util.LinkedList";
     /// `java.util.ArrayDeque`.
     array_deque "redisson::java::java.util.ArrayDeque";
-    /// `java.util.RegularEnumSet`, the `EnumSet` of an enum with up to 64 constants. For a list or set of enums that is
-    /// never empty.
+    /// `java.util.RegularEnumSet`, the `EnumSet` of an enum with up to 64 constants. For a list or set of
+    /// enums that is never empty.
     enum_set "redisson::java::java.util.RegularEnumSet";
     /// `java.util.HashMap`, the default of maps.
     hash_map "redisson::java::java.util.HashMap";
@@ -144,8 +145,8 @@ type_hints! {
     class_name "redisson::java::java.lang.Class";
     /// `java.util.Locale`, of a text such as `de_DE`.
     locale "redisson::java::java.util.Locale";
-    /// `java.time.ZonedDateTime`, of a text such as `2024-02-29T12:34:56+01:00[Europe/Berlin]`. The offset is not in the
-    /// payload: encoding does not need it, and decoding gives a text without it.
+    /// `java.time.ZonedDateTime`, of a text such as `2024-02-29T12:34:56+01:00[Europe/Berlin]`. The offset is
+    /// not in the payload: encoding does not need it, and decoding gives a text without it.
     zoned_date_time "redisson::java::java.time.ZonedDateTime";
     /// `java.time.OffsetDateTime`, of a text such as `2024-02-29T12:34:56+01:00`.
     offset_date_time "redisson::java::java.time.OffsetDateTime";
@@ -153,8 +154,8 @@ type_hints! {
     offset_time "redisson::java::java.time.OffsetTime";
     /// `java.time.ZoneOffset`, of a text such as `+01:00` or `Z`.
     zone_offset "redisson::java::java.time.ZoneOffset";
-    /// `java.time.ZoneId`, of a text such as `Europe/Berlin` or `+01:00`. An offset is written as a zone of this name,
-    /// which Java reads as the offset.
+    /// `java.time.ZoneId`, of a text such as `Europe/Berlin` or `+01:00`. An offset is written as a zone of
+    /// this name, which Java reads as the offset.
     zone_id "redisson::java::java.time.ZoneRegion";
     /// `java.time.Year`, of a text such as `2024`.
     year "redisson::java::java.time.Year";

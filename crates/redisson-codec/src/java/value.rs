@@ -7,13 +7,13 @@ use std::borrow::Cow;
 
 use super::{BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Uuid};
 
-/// Any Java value, with its class. For payloads whose classes you do not want to declare, and for fields that Java
-/// declares as `Object`.
+/// Any Java value, with its class. For payloads whose classes you do not want to declare, and for fields that
+/// Java declares as `Object`.
 ///
 /// All codecs that write Java objects share this type.
 ///
-/// A decoded value encodes to the same bytes again. For other serde formats it is plain data: a map is a map, a date is
-/// its text, and the classes are lost.
+/// A decoded value encodes to the same bytes again. For other serde formats it is plain data: a map is a map,
+/// a date is its text, and the classes are lost.
 ///
 /// # Examples
 /// ```
@@ -82,8 +82,8 @@ pub enum Value {
     Array(Box<Array>),
     /// An object with fields.
     Object(Box<Object>),
-    /// In Jackson's formats, a value without the class that it would have as an `Object`: a `Long`, `Float` or `byte[]`
-    /// where a field declares it. Kryo writes the value inside.
+    /// In Jackson's formats, a value without the class that it would have as an `Object`: a `Long`, `Float`
+    /// or `byte[]` where a field declares it. Kryo writes the value inside.
     Bare(Box<Value>),
 }
 
@@ -92,8 +92,8 @@ pub type ClassName = Cow<'static, str>;
 
 /// In a [`Value`]: an object that is written as its text, the one that the class prints and parses in Java.
 ///
-/// The text of a `java.time.ZonedDateTime` from a Kryo payload has no offset: Kryo does not write it, because it follows
-/// from the zone. A `Year` has at least 4 digits, and a sign where it has more.
+/// The text of a `java.time.ZonedDateTime` from a Kryo payload has no offset: Kryo does not write it, because
+/// it follows from the zone. A `Year` has at least 4 digits, and a sign where it has more.
 ///
 /// # Examples
 /// ```
@@ -126,8 +126,8 @@ pub struct Enum {
     pub constant: Constant,
 }
 
-/// A constant of an enum. Kryo writes its number, Jackson its name. The constants of `java.time.DayOfWeek`, `Month`,
-/// `ChronoUnit`, `TimeUnit` and `RoundingMode` have names in Kryo, too.
+/// A constant of an enum. Kryo writes its number, Jackson its name. The constants of `java.time.DayOfWeek`,
+/// `Month`, `ChronoUnit`, `TimeUnit` and `RoundingMode` have names in Kryo, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Constant {
@@ -173,8 +173,8 @@ pub struct Map {
 /// In a [`Value`]: an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
-    /// The class, such as `[I` for `int[]` or `[Ljava.lang.String;` for `String[]`. Empty if a Jackson payload does not
-    /// name it.
+    /// The class, such as `[I` for `int[]` or `[Ljava.lang.String;` for `String[]`. Empty if a Jackson
+    /// payload does not name it.
     pub class: ClassName,
     /// The elements; those of an `int[]` are [`Value::Integer`].
     pub elements: Vec<Value>,

@@ -1,14 +1,15 @@
 //! Passes a [`Value`] through serde, whose data model has no dates, decimals or classes.
 //!
-//! A type of [`java`](super) serializes as a newtype with a reserved name. A codec that knows the name exchanges the value
-//! itself with the type through a thread-local slot:
+//! A type of [`java`](super) serializes as a newtype with a reserved name. A codec that knows the name
+//! exchanges the value itself with the type through a thread-local slot:
 //!
 //! | | codec | type |
 //! |---|---|---|
 //! | encoding | [`capture`] requests the value | [`store_if_requested`] stores it, and serializes a unit |
 //! | decoding | [`supply`] stores the value | [`take_supplied`] takes it |
 //!
-//! Other formats never touch the slot and see the inside of the newtype. Nothing else runs between the two calls.
+//! Other formats never touch the slot and see the inside of the newtype. Nothing else runs between the two
+//! calls.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -54,7 +55,8 @@ pub(crate) fn supply<'de, V: Visitor<'de>, E: serde::de::Error>(
     given
 }
 
-/// Stores the value if a codec requested it, and says whether it did. For the types, in `Serialize` of the inside.
+/// Stores the value if a codec requested it, and says whether it did. For the types, in `Serialize` of the
+/// inside.
 pub(super) fn store_if_requested(value: impl FnOnce() -> Value) -> bool {
     let asked = matches!(SLOT.replace(Slot::Empty), Slot::Requested);
     if asked {
@@ -125,8 +127,8 @@ impl Serializer for OnlyUnit {
     }
 }
 
-/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`]. Other formats see a text, or what the first closure
-/// writes, and are read by the second.
+/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`]. Other formats see a text, or what
+/// the first closure writes, and are read by the second.
 macro_rules! scalar {
     ($kind:ident $name:literal) => {
         scalar! { $kind $name |value, output| output.collect_str(value) }

@@ -10,7 +10,8 @@ use class::RawName;
 
 pub(super) use class::ClassRef;
 
-/// Elements that take no bytes, such as the nulls of a list that holds nothing else: the maximum in one payload.
+/// Elements that take no bytes, such as the nulls of a list that holds nothing else: the maximum in one
+/// payload.
 const MAX_EMPTY: usize = 1 << 16;
 
 pub(super) struct Input<'de> {

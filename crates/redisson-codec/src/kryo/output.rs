@@ -1,8 +1,8 @@
 //! A payload under construction.
 //!
-//! serde passes the fields of a struct in another order than Kryo needs. A class is named once, at its first value, and
-//! which value comes first is not known before the fields are in order. So both are only marked, and resolved in one pass
-//! at the end: see [`finish`].
+//! serde passes the fields of a struct in another order than Kryo needs. A class is named once, at its first
+//! value, and which value comes first is not known before the fields are in order. So both are only marked,
+//! and resolved in one pass at the end: see [`finish`].
 
 mod finish;
 mod primitives;
@@ -353,8 +353,8 @@ impl Output {
 /// More bytes than this of any kind are not kept for the next payload.
 const MAX_SPARE: usize = 1 << 16;
 
-/// From this many fields on, structs are put into order at once: in a long list, remembering where each field is takes more
-/// memory than the fields.
+/// From this many fields on, structs are put into order at once: in a long list, remembering where each field
+/// is takes more memory than the fields.
 const MANY_SPANS: usize = 1 << 10;
 
 thread_local! {

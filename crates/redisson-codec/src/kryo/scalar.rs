@@ -8,7 +8,8 @@ use crate::java::{
 };
 use crate::kryo::failure::{Failure, Outcome};
 
-/// The byte that a value of the class is if it is null; for other classes there is a byte in front that tells.
+/// The byte that a value of the class is if it is null; for other classes there is a byte in front that
+/// tells.
 pub(super) fn null(class: &Class) -> Option<u8> {
     match class.kind {
         ClassKind::Collection(Layout::Plain | Layout::Sorted | Layout::Immutable)
@@ -80,7 +81,8 @@ pub(super) fn date(input: &mut Input<'_>) -> Outcome<Option<LocalDate>> {
     Ok(LocalDate::new(year, month, day))
 }
 
-/// The last part that is not 0 has its bits flipped, so that those behind it are left out. Nanoseconds need no mark.
+/// The last part that is not 0 has its bits flipped, so that those behind it are left out. Nanoseconds need
+/// no mark.
 pub(super) fn time(input: &mut Input<'_>) -> Outcome<Option<LocalTime>> {
     let mut parts = [0; 3];
     for part in &mut parts {

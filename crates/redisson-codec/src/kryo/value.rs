@@ -11,7 +11,8 @@ use super::scalar;
 use crate::java::class::{Class, ClassKind, known};
 use crate::kryo::numbered::Numbered;
 
-/// The comparators that have no fields. What follows the class is for an enum the number of its only constant.
+/// The comparators that have no fields. What follows the class is for an enum the number of its only
+/// constant.
 const COMPARATORS: [(&str, bool); 3] = [
     ("java.util.Collections$ReverseComparator", false),
     ("java.lang.String$CaseInsensitiveComparator", false),

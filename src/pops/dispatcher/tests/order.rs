@@ -29,7 +29,8 @@ fn the_least_recently_served_list_comes_first() {
         let Action::TryPop { keys, try_pop } = action else { panic!("{action:?}") };
         steps.dispatcher.on_try_popped(&keys, try_pop, Ok(Vec::new()));
     }
-    // All three always have payloads. After each payload a try pop for the other takers of its list finds nothing.
+    // All three always have payloads. After each payload a try pop for the other takers of its list finds
+    // nothing.
     let mut served = Vec::new();
     for _ in 0..9 {
         for action in steps.actions() {

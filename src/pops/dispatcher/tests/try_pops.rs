@@ -122,7 +122,8 @@ fn a_poll_is_not_served_by_a_second_try_pop() {
     assert_eq!(got(&mut poll).as_deref(), Some(""));
 }
 
-/// A blocked pop brings one payload for all of its lists. When several lists are busy, each of them gets a try pop.
+/// A blocked pop brings one payload for all of its lists. When several lists are busy, each of them gets a
+/// try pop.
 #[test]
 fn a_taker_that_begins_again_beside_others_gets_a_try_pop() {
     let mut steps = Steps::new();

@@ -61,7 +61,8 @@ enum Event {
     Sweep(Which),
     Pass(u64),
     Next,
-    /// A run ends, with the head this number of ms from now, or ago. The queue may have been closed during the run.
+    /// A run ends, with the head this number of ms from now, or ago. The queue may have been closed during
+    /// the run.
     Finish(Which, Option<i64>, bool),
     /// A peer has transferred something; the flag says that the message is old.
     PeerTransfer(Which, Option<i64>, bool),
@@ -274,7 +275,8 @@ proptest! {
         for event in events {
             pair.apply(event)?;
         }
-        // Whatever happened: when all replies are here, every open queue runs within a sweep interval or a pause.
+        // Whatever happened: when all replies are here, every open queue runs within a sweep interval or a
+        // pause.
         while !pair.in_flight.is_empty() {
             pair.apply(Event::Fail(0))?;
         }

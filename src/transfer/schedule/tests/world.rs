@@ -1,5 +1,5 @@
-//! Schedules of several processes for one queue. Calls, replies and messages take time, calls fail before or after the
-//! server ran them, announcements get lost, processes stop.
+//! Schedules of several processes for one queue. Calls, replies and messages take time, calls fail before or
+//! after the server ran them, announcements get lost, processes stop.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ proptest! {
         let mut world = World::new(&offers, &failures, processes, lossy, LATENCY, seed);
         world.run();
         prop_assert_eq!(world.transferred.len(), offers.len());
-        // Known from the announcement, or from the sweep that replaces a lost one. Then one call may be in flight, and
-        // the next one transfers it. Failures add their pauses, at most all of them in a row.
+        // Known from the announcement, or from the sweep that replaces a lost one. Then one call may be in
+        // flight, and the next one transfers it. Failures add their pauses, at most all of them in a row.
         let known = LATENCY + if lossy { INTERVAL + INTERVAL / 4 } else { Duration::ZERO };
         let pauses: Duration = (0..failures.len()).map(|times| ms(50 << times) + LATENCY * 2).sum();
         let others = if processes > 1 { STAND_DOWN.end } else { Duration::ZERO };

@@ -110,8 +110,9 @@ impl Explained {
 /// More orders are not tried.
 const MOST: usize = 300_000;
 
-/// Looks for an order of the events in which each call finds what its answer says. A call that has ended comes before those
-/// that begin later. So a job is delivered, replaced or cancelled, and never two of these; and no id is taken by nothing.
+/// Looks for an order of the events in which each call finds what its answer says. A call that has ended
+/// comes before those that begin later. So a job is delivered, replaced or cancelled, and never two of these;
+/// and no id is taken by nothing.
 ///
 /// # Errors
 /// Fails with the events that nothing explains.
@@ -127,7 +128,8 @@ pub(super) fn explain(mut events: Vec<Event>) -> Result<(), String> {
             *first = ended.min(*first);
         }
     }
-    // An offer of unknown outcome was executed if its job was seen. The others are alike: an earlier one explains more.
+    // An offer of unknown outcome was executed if its job was seen. The others are alike: an earlier one
+    // explains more.
     let mut unknown = [const { Vec::new() }; 3];
     let mut known = Vec::new();
     for event in events {

@@ -39,7 +39,8 @@ pub(super) const DEEDS: [&str; 16] = [
     "messages acknowledged",
 ];
 
-/// The ways in which payloads are taken. None of them loses a payload with its connection, as a blocking pop may.
+/// The ways in which payloads are taken. None of them loses a payload with its connection, as a blocking pop
+/// may.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Taker {
     Polls,

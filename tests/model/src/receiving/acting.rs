@@ -223,7 +223,8 @@ impl Bounds {
         }
     }
 
-    /// A receiver that is to call before this time has passed does so, and nothing arrives. Returns how much time has passed.
+    /// A receiver that is to call before this time has passed does so, and nothing arrives. Returns how much
+    /// time has passed.
     fn call_in_vain(&self, state: &mut State, n: usize, before: Time) -> Time {
         let Client { condition, op, rest, .. } = &state.clients[n];
         let rest = *rest;

@@ -1,10 +1,10 @@
 //! What a receiver does between the calls: what redelay's own plan decides (`src/receiving/plan.rs`).
 //!
-//! A plan has many times and a random number generator. Of what it knows, a [`Client`] keeps as much as the protocol depends
-//! on; to decide, a plan is made that has learned this, and afterwards asked what it knows.
+//! A plan has many times and a random number generator. Of what it knows, a [`Client`] keeps as much as the
+//! protocol depends on; to decide, a plan is made that has learned this, and afterwards asked what it knows.
 //!
-//! Backoff and jitter are left out: what waits for them may happen at any time. A receiver that runs pauses between its calls as
-//! long as its pace says, and no longer.
+//! Backoff and jitter are left out: what waits for them may happen at any time. A receiver that runs pauses
+//! between its calls as long as its pace says, and no longer.
 
 use std::sync::OnceLock;
 use std::time::Duration;

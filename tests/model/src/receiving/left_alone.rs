@@ -11,8 +11,8 @@ use crate::receiving::state::State;
 const STEPS: usize = 60;
 
 impl Bounds {
-    /// Without another fault: whether everything is settled, and within how many units of time. The holder of a message
-    /// acknowledges it. If no receiver runs, others take what comes back to the target.
+    /// Without another fault: whether everything is settled, and within how many units of time. The holder of
+    /// a message acknowledges it. If no receiver runs, others take what comes back to the target.
     #[must_use]
     pub fn settles_within(&self, state: &State, most: Time) -> bool {
         let mut state = state.clone();

@@ -47,7 +47,8 @@ pub struct Bounds {
     pub faults: u8,
     /// Which faults.
     pub kinds: Faults,
-    /// Whether an outage may last as long as the silence after which others give back what receivers have left.
+    /// Whether an outage may last as long as the silence after which others give back what receivers have
+    /// left.
     pub long_outages: bool,
     /// Whether states count as the same in which receivers or payloads have changed places.
     pub symmetry: bool,

@@ -12,7 +12,8 @@ pub type Token = u8;
 /// The variants of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol {
-    /// A settlement belongs to one delivery. Otherwise it belongs to the message, and any receiver may send it.
+    /// A settlement belongs to one delivery. Otherwise it belongs to the message, and any receiver may send
+    /// it.
     pub fences: bool,
     /// Each delivery of a message has a number of its own.
     pub numbers_deliveries: bool,
@@ -26,17 +27,19 @@ pub struct Protocol {
     pub looks_for_ids: bool,
     /// No lease is ended for a while after all receivers were silent.
     pub grace: bool,
-    /// A silence that may be a pause between two calls counts only for leases that ended after it began, and who learns that a
-    /// lease is spared looks again before it may be ended. Otherwise, each silence counts for all, the wait for the end of the
-    /// grace included.
+    /// A silence that may be a pause between two calls counts only for leases that ended after it began, and
+    /// who learns that a lease is spared looks again before it may be ended. Otherwise, each silence counts
+    /// for all, the wait for the end of the grace included.
     pub knows_pauses: bool,
-    /// A blocked receiver moves the payload to the inbox. Otherwise it pops the payload, and a call records it.
+    /// A blocked receiver moves the payload to the inbox. Otherwise it pops the payload, and a call records
+    /// it.
     pub moves: bool,
     /// A call claims what is in the inbox, also for another receiver.
     pub claims_inbox: bool,
     /// A receiver that is woken and wants nothing puts the inbox back.
     pub empties_inbox: bool,
-    /// Each new connection ends the one before it on the server: `CLIENT KILL`. A user may lack the permission.
+    /// Each new connection ends the one before it on the server: `CLIENT KILL`. A user may lack the
+    /// permission.
     pub kills_old_connections: bool,
     /// An acknowledgement deletes the message together with its lease.
     pub deletes_at_once: bool,

@@ -22,10 +22,12 @@ impl Silence {
 
 /// The model treats all longer silences like this one. (12 hours, in reality.)
 pub const LONGEST: Time = Time::MAX;
-/// What was left is released if receivers are silent at a second look, which is this much later: 30 s, the usual lease.
+/// What was left is released if receivers are silent at a second look, which is this much later: 30 s, the
+/// usual lease.
 pub const SECOND_LOOK: Time = 4;
 
-/// Receivers live if they gave a sign of life before less than this: 10 s, which is between one and two units.
+/// Receivers live if they gave a sign of life before less than this: 10 s, which is between one and two
+/// units.
 pub const ALIVE: Time = 2;
 
 /// What a client that looks for what was left has to do.
@@ -42,8 +44,8 @@ pub enum Look {
 }
 
 impl Server {
-    /// Compares the clock with the last sign of life. A time of one unit is so long that each call is noted, and longer than the
-    /// pauses between two attempts to connect.
+    /// Compares the clock with the last sign of life. A time of one unit is so long that each call is noted,
+    /// and longer than the pauses between two attempts to connect.
     pub(super) fn look_at_the_clock(&mut self, protocol: Protocol, last: Option<Time>, expected: Time) {
         let now = self.clock;
         // The first receiver of a queue has nobody to spare.
@@ -81,8 +83,8 @@ impl Server {
         self.control.silences.iter().filter(spares).map(|silence| silence.ended + grace(lease)).max()
     }
 
-    /// Returns how many messages were taken back, how many of them are dead letters, and when the first of those that are
-    /// spared may be taken back.
+    /// Returns how many messages were taken back, how many of them are dead letters, and when the first of
+    /// those that are spared may be taken back.
     pub(super) fn recover(&mut self, protocol: Protocol) -> (u8, u8, Option<Time>) {
         let now = self.clock;
         let (mut taken, mut dead, mut later) = (0, 0, None);

@@ -1,7 +1,7 @@
 //! The keys of the receivers of one queue, and the scripts as steps on them.
 //!
-//! A step does what the script of its name does. `tests/scripts/receivers.rs` compares both, step by step. What is taken back
-//! from lost receivers is in `recovery`.
+//! A step does what the script of its name does. `tests/scripts/receivers.rs` compares both, step by step.
+//! What is taken back from lost receivers is in `recovery`.
 
 use std::collections::BTreeMap;
 

@@ -56,7 +56,8 @@ pub struct Flaws {
     pub old_effect: bool,
     /// A lease of a process that runs was ended.
     pub taken_from_the_living: bool,
-    /// A user was told that a delivery no longer held when it was settled, though it was this user who settled it.
+    /// A user was told that a delivery no longer held when it was settled, though it was this user who
+    /// settled it.
     pub false_loss: bool,
     /// What was acknowledged was delivered.
     pub delivered_again: bool,

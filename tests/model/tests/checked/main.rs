@@ -1,5 +1,5 @@
-//! The model, checked exhaustively within these bounds: what holds, what did not hold before there were receipts, and the
-//! gaps that are known. `make model` checks with wider bounds.
+//! The model, checked exhaustively within these bounds: what holds, what did not hold before there were
+//! receipts, and the gaps that are known. `make model` checks with wider bounds.
 
 mod receivers;
 
@@ -199,9 +199,9 @@ mod closed_gaps {
         holds(name, bounds.clone());
     }
 
-    /// The reply to an offer names the head. Then a message arrives of a transfer before that offer, by a peer: its head
-    /// would count for the newer one, since a client knows only of its own transfers when they were. The announcement,
-    /// which would come after that message, was refused.
+    /// The reply to an offer names the head. Then a message arrives of a transfer before that offer, by a
+    /// peer: its head would count for the newer one, since a client knows only of its own transfers when they
+    /// were. The announcement, which would come after that message, was refused.
     #[test]
     fn an_older_message_of_a_peer_does_not_withdraw_the_head_that_a_reply_has_named() {
         let kinds = Faults { refuse: &[Command::Announce], ..Faults::default() };
@@ -229,7 +229,8 @@ mod closed_gaps {
         holds("a lost reply of a return", faults(2, kinds, restore));
     }
 
-    /// The receipt of a return that was sent again is kept. It matters without the permission for `CLIENT KILL`.
+    /// The receipt of a return that was sent again is kept. It matters without the permission for `CLIENT
+    /// KILL`.
     #[test]
     fn a_return_that_arrives_late_is_not_done_again() {
         let ready = Bounds { offers: Vec::new(), ready: 1, takes: 1, ticks: 0, ..Bounds::new(NO_KILL) };
@@ -248,7 +249,8 @@ mod closed_gaps {
 mod known_gaps {
     use super::*;
 
-    /// Without the permission for `CLIENT KILL`. Its claim remains, and is listed as a pop without confirmation.
+    /// Without the permission for `CLIENT KILL`. Its claim remains, and is listed as a pop without
+    /// confirmation.
     #[test]
     fn a_pop_that_arrives_late_takes_a_payload_for_nobody() {
         let bounds = Bounds { offers: Vec::new(), ready: 1, takes: 1, ticks: 0, ..Bounds::new(NO_KILL) };

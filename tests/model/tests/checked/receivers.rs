@@ -1,5 +1,5 @@
-//! The same for the protocol of receivers. Each check prints how many states it has visited: millions, if there are three
-//! faults, which `make model` has. A core visits 80,000 in a second.
+//! The same for the protocol of receivers. Each check prints how many states it has visited: millions, if
+//! there are three faults, which `make model` has. A core visits 80,000 in a second.
 
 use redelay_model::receiving::client::Pace;
 use redelay_model::receiving::model::{Bounds, Faults, SILENT};
@@ -23,7 +23,8 @@ const ANY: Faults =
 /// A receiver with short leases, and one whose pauses are silences for them.
 const TWO_LEASES: &[Pace] =
     &[Pace { lease: 4, pause: 1, round_trip: 0 }, Pace { lease: 12, pause: 2, round_trip: 0 }];
-/// Both have the same lease, and call a little less often than every quarter of it. Their replies take a while.
+/// Both have the same lease, and call a little less often than every quarter of it. Their replies take a
+/// while.
 const SELDOM: &[Pace] = &[Pace { lease: 4, pause: 2, round_trip: 0 }];
 const FAR: &[Pace] =
     &[Pace { lease: 4, pause: 1, round_trip: 1 }, Pace { lease: 12, pause: 2, round_trip: 1 }];
@@ -89,7 +90,8 @@ mod what_holds {
         holds("receivers, a long outage", after_a_long_outage());
     }
 
-    /// Everything goes back to the target, a message is removed or delivered at once, a dead letter is requeued.
+    /// Everything goes back to the target, a message is removed or delivered at once, a dead letter is
+    /// requeued.
     #[test]
     fn operations() {
         let bounds =
@@ -102,7 +104,8 @@ mod what_holds {
     }
 }
 
-/// The server is away for as long as the silence after which others release what receivers have left. The receivers run.
+/// The server is away for as long as the silence after which others release what receivers have left. The
+/// receivers run.
 fn after_a_long_outage() -> Bounds {
     let kinds = Faults { outage: Some(SILENT), ..NONE };
     Bounds { ready: 1, faults: 1, kinds, long_outages: true, ..now() }
@@ -148,7 +151,8 @@ mod without {
         without("no grace, another clock", protocol, one(Faults { clock: &[5], ..NONE }), LIVING_KEEP);
     }
 
-    /// The pause of a survivor is a silence for the lease of the dead, and the wait for the end of the grace is the next one.
+    /// The pause of a survivor is a silence for the lease of the dead, and the wait for the end of the grace
+    /// is the next one.
     #[test]
     fn knowledge_of_pauses() {
         let protocol = Protocol { knows_pauses: false, ..Protocol::NOW };
@@ -199,8 +203,9 @@ mod without {
         without("nobody puts the inbox back", protocol, bounds, NOT_STUCK);
     }
 
-    /// The ids of messages derive from the token of the call. Without `CLIENT KILL`, a lost try that arrives after its retry
-    /// and another call would claim a payload under the id of a message that is there, and overwrite it.
+    /// The ids of messages derive from the token of the call. Without `CLIENT KILL`, a lost try that arrives
+    /// after its retry and another call would claim a payload under the id of a message that is there, and
+    /// overwrite it.
     #[test]
     fn an_end_of_old_tries() {
         let bounds = Bounds { receivers: 1, ready: 2, ..one(Faults { late: true, ..DISCONNECT }) };

@@ -1,5 +1,5 @@
-//! Random paths of the model's server beside a real one: after each call of a script, both have answered the same,
-//! published the same, and have the same in every key.
+//! Random paths of the model's server beside a real one: after each call of a script, both have answered the
+//! same, published the same, and have the same in every key.
 
 mod receivers;
 mod recovery;
@@ -86,7 +86,8 @@ fn time(millis: &[u8]) -> Time {
     Time::try_from(millis / 1000 - EPOCH).expect("a time of the model")
 }
 
-/// One real server, and two connections to it: the administrator's, and that of the user who calls the scripts.
+/// One real server, and two connections to it: the administrator's, and that of the user who calls the
+/// scripts.
 struct Real {
     admin: redis::Connection,
     client: redis::Connection,

@@ -15,8 +15,8 @@ use redelay_support::{
 
 use crate::{Bytes, CLOCK, EPOCH, command, script, text};
 
-/// The model's unit of time, a quarter of the usual lease of 30 s. With the shortest lease of two units, half a lease is one of
-/// them.
+/// The model's unit of time, a quarter of the usual lease of 30 s. With the shortest lease of two units, half
+/// a lease is one of them.
 const UNIT_MS: i64 = 7500;
 /// The longest silence that the scripts tell apart.
 const LONGEST_MS: i64 = 43_200_000;
@@ -410,7 +410,8 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
         }
     }
     let at = |millis: i64| (millis >= 0).then(|| time_of(millis));
-    // Who learns that a lease is spared looks again within this unit of time, which the model does not divide.
+    // Who learns that a lease is spared looks again within this unit of time, which the model does not
+    // divide.
     let begun = millis(0) + (lease_ends - millis(0)).div_euclid(UNIT_MS) * UNIT_MS;
     let lease_ends = if lease_ends > begun && lease_ends >= 0 { begun + UNIT_MS } else { lease_ends };
     Received {
@@ -427,7 +428,8 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
     }
 }
 
-/// Something that may arrive at this server: a new call of a receiver, another try of one, or somebody else's call.
+/// Something that may arrive at this server: a new call of a receiver, another try of one, or somebody else's
+/// call.
 fn random_call(random: &mut fastrand::Rng, server: &server::Server, past: &[Call], pushed: &mut u8) -> Call {
     let id = |random: &mut fastrand::Rng| {
         let known: Vec<MessageId> = server.messages.keys().chain(server.dead.keys()).copied().collect();

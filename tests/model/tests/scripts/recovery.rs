@@ -1,5 +1,5 @@
-//! When messages of dead processes are delivered again, and that those of the living are not: the real script, with a clock
-//! that jumps from call to call, so that leases may last a day.
+//! When messages of dead processes are delivered again, and that those of the living are not: the real
+//! script, with a clock that jumps from call to call, so that leases may last a day.
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
@@ -32,8 +32,8 @@ fn bound(lease: Ms) -> Ms {
     lease + (lease / 2).max(1500) + 6000
 }
 
-/// The longest pause between two attempts to connect after an outage, and the time that it takes. After a long one, an attempt
-/// may be under way that hangs.
+/// The longest pause between two attempts to connect after an outage, and the time that it takes. After a
+/// long one, an attempt may be under way that hangs.
 fn reconnects_within(outage: Ms) -> Ms {
     if outage > 7500 { 5900 } else { (outage * 5 / 4 + 250).min(1500) }
 }
@@ -308,7 +308,8 @@ fn what_is_spared_does_not_hide_what_is_not() {
     assert_eq!(calls[15], 0);
 }
 
-/// A receiver extends its lease in time, except while nobody reaches the server. Others, of any lease, may be there first.
+/// A receiver extends its lease in time, except while nobody reaches the server. Others, of any lease, may be
+/// there first.
 #[test]
 fn what_the_living_have_is_not_taken_back_after_an_outage() {
     let mut real = Real::start();

@@ -285,7 +285,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The highest bit of the first of these bytes that does not stand for itself in a text, and maybe some of those behind it.
+/// The highest bit of the first of these bytes that does not stand for itself in a text, and maybe some of
+/// those behind it.
 fn special(word: u64) -> u64 {
     const EACH: u64 = u64::MAX / 0xff;
     let zero = |word: u64| word.wrapping_sub(EACH) & !word;

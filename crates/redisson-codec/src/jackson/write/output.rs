@@ -9,13 +9,13 @@ use crate::jackson::node::{MAX_DEPTH, beyond_depth};
 #[derive(Default)]
 pub(in crate::jackson) struct Output {
     pub(super) bytes: Vec<u8>,
-    /// How many lists and objects are open, counted as the readers count them: a class in front of something is a list of
-    /// two around it.
+    /// How many lists and objects are open, counted as the readers count them: a class in front of something
+    /// is a list of two around it.
     pub(super) depth: usize,
     /// Inside of a `java.util.Optional`, which only a null one may be.
     pub(super) optional: bool,
-    /// Of the objects that are being written, where each property is, in Java's order. Of one that is not there this is
-    /// empty.
+    /// Of the objects that are being written, where each property is, in Java's order. Of one that is not
+    /// there this is empty.
     pub(super) spans: Vec<Range<usize>>,
 }
 

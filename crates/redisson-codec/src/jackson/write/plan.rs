@@ -1,5 +1,5 @@
-//! The plan of a type: what to write at each place. Made once for each format from its shape, so that writing a value
-//! looks nothing up. Class names and property names are stored as encoded bytes.
+//! The plan of a type: what to write at each place. Made once for each format from its shape, so that writing
+//! a value looks nothing up. Class names and property names are stored as encoded bytes.
 
 use std::marker::PhantomData;
 
@@ -34,8 +34,8 @@ pub(super) type SiteId = usize;
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) content: Content,
-    /// The class of what is declared here as it is written: in front of the value or, of an object or a map, as the first
-    /// property.
+    /// The class of what is declared here as it is written: in front of the value or, of an object or a map,
+    /// as the first property.
     pub(super) class: Option<Box<[u8]>>,
     /// Here even a final class is written, since something is declared that has others below it.
     pub(super) open: bool,
@@ -64,7 +64,8 @@ pub(super) enum Content {
     /// Which of [`Plan::structs`].
     Struct(usize),
     Enum,
-    /// The same at the root, where the class is left out for the constants with bodies, whose classes are final.
+    /// The same at the root, where the class is left out for the constants with bodies, whose classes are
+    /// final.
     Constant(&'static EnumShape),
     /// Anything that the value itself determines completely.
     Plain,
@@ -153,8 +154,8 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> Box<[u8]> {
 }
 
 impl<F: Format> Planner<F> {
-    /// Of a list or map that is `untyped` nothing says what the elements are, so that each is written as an `Object`. That
-    /// is the payload itself, whatever is declared as `Object`, and what is in such a list.
+    /// Of a list or map that is `untyped` nothing says what the elements are, so that each is written as an
+    /// `Object`. That is the payload itself, whatever is declared as `Object`, and what is in such a list.
     fn site(&mut self, id: NodeId, position: Position, untyped: bool) -> SiteId {
         let site = self.plan.sites.len();
         let node = &self.shape.nodes[id];

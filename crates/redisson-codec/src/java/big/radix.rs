@@ -1,7 +1,8 @@
 //! Numbers of any length in another base: from bytes to digits, and back.
 //!
-//! Limb by limb that takes time that grows with the square of the length: minutes for a megabyte, which anybody may put
-//! into a payload. So only short pieces are converted like this. The rest is multiplication, by Karatsuba's algorithm.
+//! Limb by limb that takes time that grows with the square of the length: minutes for a megabyte, which
+//! anybody may put into a payload. So only short pieces are converted like this. The rest is multiplication,
+//! by Karatsuba's algorithm.
 
 /// The base of limbs of 32 bits.
 pub(super) const BINARY: u64 = 1 << 32;
@@ -12,7 +13,8 @@ pub(super) const DECIMAL: u64 = 1_000_000_000;
 /// The number of limbs up to which they are converted, or multiplied, in the plain way.
 const SHORT: usize = 32;
 
-/// The limbs of a number in another base. They are in order of significance, the least first, with no zero at the end.
+/// The limbs of a number in another base. They are in order of significance, the least first, with no zero at
+/// the end.
 pub(super) fn convert<const FROM: u64, const TO: u64>(limbs: &[u32]) -> Vec<u32> {
     let mut parts: Vec<Vec<u32>> = limbs.chunks(SHORT).map(short::<FROM, TO>).collect();
     // What a part is worth more than the one before it.
@@ -101,7 +103,8 @@ fn columns<const BASE: u64>(long: &[u32], less: &[u32]) -> Vec<u32> {
     product
 }
 
-/// The lowest limb and what is above it, of less than 2^96. Divides 64 bits, since 128 would take a function call.
+/// The lowest limb and what is above it, of less than 2^96. Divides 64 bits, since 128 would take a function
+/// call.
 fn split<const BASE: u64>(sum: u128) -> (u32, u128) {
     let (above, within) = ((1u128 << 64) / u128::from(BASE), (1u128 << 64) % u128::from(BASE));
     let (high, low) = ((sum >> 64) as u64, sum as u64);

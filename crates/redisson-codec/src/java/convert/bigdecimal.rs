@@ -8,7 +8,8 @@ use crate::java::{BigDecimal, BigInteger};
 /// Keeps the digits and the scale, so `1.50` stays `1.50`.
 ///
 /// The conversion itself is cheap. A payload can contain a scale of ±2³¹, though: check
-/// [`scale`](BigDecimal::scale) before you calculate with a number from an untrusted source, or print all its digits.
+/// [`scale`](BigDecimal::scale) before you calculate with a number from an untrusted source, or print all its
+/// digits.
 ///
 /// # Examples
 /// ```

@@ -11,7 +11,8 @@ fn out_of_range<E>(why: &'static str) -> impl FnOnce(E) -> ConversionError {
     move |_| ConversionError { why }
 }
 
-/// Whole seconds before the point in time or at it, and the nanoseconds from there. `None` below `i64::MIN` seconds.
+/// Whole seconds before the point in time or at it, and the nanoseconds from there. `None` below `i64::MIN`
+/// seconds.
 fn floor(seconds: i64, nanos: i32) -> Option<(i64, u32)> {
     match u32::try_from(nanos) {
         Ok(nanos) => Some((seconds, nanos)),
@@ -61,7 +62,8 @@ impl TryFrom<Date> for Timestamp {
 }
 
 /// # Errors
-/// When the timestamp is not a whole number of milliseconds. Round it first: `timestamp.round(Unit::Millisecond)`.
+/// When the timestamp is not a whole number of milliseconds. Round it first:
+/// `timestamp.round(Unit::Millisecond)`.
 impl TryFrom<Timestamp> for Date {
     type Error = ConversionError;
 

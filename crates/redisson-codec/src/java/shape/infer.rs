@@ -36,7 +36,8 @@ impl Shape {
     }
 }
 
-/// Longer than the path of any sensible type. A generic type that contains a larger instance of itself has no end.
+/// Longer than the path of any sensible type. A generic type that contains a larger instance of itself has no
+/// end.
 const MAX_PATH: usize = 100;
 
 struct Inference {

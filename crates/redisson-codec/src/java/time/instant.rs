@@ -8,7 +8,8 @@ use super::{LocalDate, LocalDateTime, LocalTime, NANOS};
 use crate::java::ParseError;
 use crate::java::value_slot::scalar;
 
-/// A `java.util.Date`: milliseconds since 1970-01-01T00:00Z, without a time zone. In other formats it is that number.
+/// A `java.util.Date`: milliseconds since 1970-01-01T00:00Z, without a time zone. In other formats it is that
+/// number.
 ///
 /// # Examples
 /// ```
@@ -63,8 +64,8 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// Seconds since 1970, and nanoseconds after them. `None` if there are 10^9 nanoseconds or more, or if the year is
-    /// beyond ±10^9, Java's limit.
+    /// Seconds since 1970, and nanoseconds after them. `None` if there are 10^9 nanoseconds or more, or if
+    /// the year is beyond ±10^9, Java's limit.
     #[must_use]
     pub fn new(seconds: i64, nanos: u32) -> Option<Self> {
         // Java's Instant.MIN and MAX.

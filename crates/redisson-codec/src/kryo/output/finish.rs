@@ -43,7 +43,8 @@ impl Output {
         payload
     }
 
-    /// Puts what is between two bytes at an offset of the payload, and does what is between two marks. Says where it ends.
+    /// Puts what is between two bytes at an offset of the payload, and does what is between two marks. Says
+    /// where it ends.
     fn put(
         &self,
         payload: &mut [u8],

@@ -1,4 +1,5 @@
-//! The plan of a type: what to write at each place. Made once from its shape, so that writing a value looks nothing up.
+//! The plan of a type: what to write at each place. Made once from its shape, so that writing a value looks
+//! nothing up.
 
 use std::collections::HashMap;
 

@@ -3,8 +3,8 @@
 use super::*;
 
 impl World {
-    /// The dispatcher never requests more payloads than takers want, unless the pop is being interrupted. It requests
-    /// none before returning payloads are back.
+    /// The dispatcher never requests more payloads than takers want, unless the pop is being interrupted. It
+    /// requests none before returning payloads are back.
     pub(super) fn check_measure(&self, list: Name) {
         let keys = &self.keys[list];
         let returning = |call: &Call| {
@@ -42,7 +42,8 @@ impl World {
         }
     }
 
-    /// The payloads of a list go to its first taker. The lists that this taker named before it must come before it.
+    /// The payloads of a list go to its first taker. The lists that this taker named before it must come
+    /// before it.
     pub(super) fn check_order(&self, blocked: &[Keys]) {
         for (at, keys) in blocked.iter().enumerate() {
             assert!(!blocked[..at].contains(keys), "blocks on {keys:?} twice");
@@ -136,7 +137,8 @@ impl World {
         panic!("does not settle");
     }
 
-    /// Nothing is in flight, so a blocked pop covers every taker that waits, and all others have their answers.
+    /// Nothing is in flight, so a blocked pop covers every taker that waits, and all others have their
+    /// answers.
     pub(super) fn check_rest(&self) {
         let in_place = |call: &Call| match (&call.action, &call.stage) {
             (Action::Block { keys, .. }, Stage::Blocked) if !call.interrupted => Some(keys.clone()),
