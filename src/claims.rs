@@ -60,7 +60,7 @@ pub(crate) async fn confirm(conn: &Conn, keys: &Keys, ids: Vec<ClaimId>) {
     for ids in ids.chunks(MOST) {
         for attempt in 0.. {
             let command = Command::new("HDEL").arg(keys.claims().clone()).args(ids.iter().cloned());
-            match conn.call_idempotent(&command).await {
+            match conn.call(&command.idempotent()).await {
                 Err(OpError::Unknown(_) | OpError::NotExecuted(_)) => sleep(backoff(attempt)).await,
                 Err(OpError::Server(_)) if attempt < REFUSALS => sleep(backoff(attempt)).await,
                 _ => break,

@@ -572,8 +572,8 @@ impl<T: Send + 'static> PartitionedQueue<T> {
 /// The number of partitions that the first client has recorded.
 async fn record(queue: &Queue, count: usize) -> Result<Vec<u8>> {
     let (op, key) = (queue.op("partitioned_queue"), queue.keys.partitions());
-    op.call_idempotent(Command::new("SET").arg(key.clone()).number(count).arg("NX")).await?;
-    let recorded = op.query(Command::new("GET").arg(key)).await?;
+    op.call(Command::new("SET").arg(key.clone()).number(count).arg("NX").idempotent()).await?;
+    let recorded = op.call(Command::new("GET").arg(key).only_reads()).await?;
     // Deleted between `SET` and `GET`.
     Ok(op.optional_bytes(recorded)?.map_or_else(|| count.to_string().into(), |recorded| recorded.to_vec()))
 }

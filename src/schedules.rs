@@ -46,7 +46,7 @@ impl Named {
 
 /// Whether there may be schedules. It costs less than to read them, and most queues have none.
 pub(crate) async fn exist(conn: &Conn, keys: &Keys) -> Result<bool, OpError> {
-    Ok(conn.query(&Command::new("EXISTS").args(keys.schedules())).await?.into_count()? > 0)
+    Ok(conn.call(&Command::new("EXISTS").args(keys.schedules()).only_reads()).await?.into_count()? > 0)
 }
 
 /// Reads schedules in the order of their next runs: at most `most` of them, and fewer if they are long.

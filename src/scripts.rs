@@ -165,12 +165,7 @@ impl Script {
     /// A call, executed at most once unless it is made [`idempotent`](Call::idempotent).
     pub(crate) fn on(&'static self, keys: &[&Bytes]) -> Call {
         debug_assert_eq!(keys.len(), self.keys.len(), "number of keys");
-        Call {
-            script: self,
-            command: Command::script(self.sha1).script_keys(keys.iter().copied().cloned()),
-            idempotent: false,
-            only_reads: false,
-        }
+        Call { script: self, command: Command::script(self.sha1).script_keys(keys.iter().copied().cloned()) }
     }
 
     /// What is sent to the server: the source without comments, indentation and blank lines, between two
@@ -239,8 +234,6 @@ fn called(line: &str) -> impl Iterator<Item = &str> {
 pub(crate) struct Call {
     script: &'static Script,
     command: Command,
-    idempotent: bool,
-    only_reads: bool,
 }
 
 impl Call {
@@ -268,20 +261,18 @@ impl Call {
     /// Declares that executing it twice has the effect of executing it once. It is then sent again after a
     /// lost reply.
     #[must_use]
-    pub(crate) fn idempotent(mut self) -> Self {
-        self.idempotent = true;
-        self
+    pub(crate) fn idempotent(self) -> Self {
+        Self { command: self.command.idempotent(), ..self }
     }
 
     /// Declares that it changes nothing. So it is idempotent, and an error may say that nothing was executed.
     #[must_use]
-    pub(crate) fn only_reads(mut self) -> Self {
-        self.only_reads = true;
-        self.idempotent()
+    pub(crate) fn only_reads(self) -> Self {
+        Self { command: self.command.only_reads(), ..self }
     }
 
     pub(crate) fn is_read(&self) -> bool {
-        self.only_reads
+        self.command.is_read()
     }
 
     /// Sends the text, for a script that is needed once.
@@ -308,16 +299,11 @@ impl Call {
             result => result,
         };
         *lost |= lost_now;
-        result.map_err(|error| if lost_now && !self.only_reads { error.after_a_lost_try() } else { error })
+        result.map_err(|error| if lost_now && !self.is_read() { error.after_a_lost_try() } else { error })
     }
 
     async fn send(&self, conn: &Conn, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
-        let reply = if self.idempotent {
-            conn.call_repeatedly(command, lost).await
-        } else {
-            conn.call(command).await
-        };
-        match reply {
+        match conn.call_noting(command, lost).await {
             Ok(reply) => Ok(untagged(reply.into_array()?)),
             Err(OpError::Server(why)) => Err(OpError::Server(self.script.explained(&why))),
             Err(error) => Err(error),

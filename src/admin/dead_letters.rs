@@ -169,13 +169,13 @@ impl DeadLetters {
     }
 
     async fn count(&self, op: Op<'_>) -> Result<usize> {
-        op.len(op.query(Command::new("ZCARD").arg(self.keys.dead.clone())).await?)
+        op.len(op.call(Command::new("ZCARD").arg(self.keys.dead.clone()).only_reads()).await?)
     }
 
     /// How many fields another program has written, as far as it is known.
     async fn foreign(&self, op: Op<'_>) -> usize {
         let foreign = Command::new("HGET").arg(self.keys.control.clone()).arg("foreign");
-        let foreign = op.query(foreign).await.ok().and_then(|reply| reply.into_bytes().ok());
+        let foreign = op.call(foreign.only_reads()).await.ok().and_then(|reply| reply.into_bytes().ok());
         foreign.and_then(|foreign| std::str::from_utf8(&foreign).ok()?.parse().ok()).unwrap_or_default()
     }
 
@@ -184,7 +184,7 @@ impl DeadLetters {
     async fn agreed_count(&self, op: Op<'_>) -> Result<usize> {
         let count = self.count(op).await?;
         let contents = Command::new("HLEN").arg(self.keys.dead_messages.clone());
-        let contents = op.len(op.query(contents).await?)?;
+        let contents = op.len(op.call(contents.only_reads()).await?)?;
         if contents == count || contents == count + self.foreign(op).await {
             return Ok(count);
         }
@@ -322,7 +322,7 @@ impl DeadLetters {
 
     async fn contains(&self, op: Op<'_>, id: MessageId) -> Result<bool> {
         let exists = Command::new("HEXISTS").arg(self.keys.dead_messages.clone()).arg(id.bytes());
-        op.any(op.query(exists).await?)
+        op.any(op.call(exists.only_reads()).await?)
     }
 
     async fn requeue_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<usize> {

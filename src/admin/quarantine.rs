@@ -199,7 +199,7 @@ impl Quarantine {
     async fn count(&self, op: Op<'_>) -> Result<usize> {
         let command = Command::new("LLEN").arg(self.queue.keys.quarantine().clone());
         // The list holds a score and an entry for each.
-        Ok(op.len(op.query(command).await?)? / 2)
+        Ok(op.len(op.call(command.only_reads()).await?)? / 2)
     }
 
     /// Whether the quarantine is empty.

@@ -411,7 +411,7 @@ impl UnconfirmedPops {
 
     async fn remove_claims(&self, op: Op<'_>, ids: impl IntoIterator<Item = Bytes>) -> Result<usize> {
         let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).args(ids);
-        op.len(op.call_idempotent(command).await?)
+        op.len(op.call(command.idempotent()).await?)
     }
 
     /// Requeues one pop. Returns false if the claim is gone. A second try finds no claim, so it returns

@@ -157,8 +157,9 @@ impl<T: 'static> BlockingQueue<T> {
         let op = queue.op("release_all");
         let keys = queue.keys.of_messages();
         // Messages that fail meanwhile are not released.
-        let count =
-            async |command, key: &Bytes| op.len(op.query(Command::new(command).arg(key.clone())).await?);
+        let count = async |command, key: &Bytes| {
+            op.len(op.call(Command::new(command).arg(key.clone()).only_reads()).await?)
+        };
         let most = count("HLEN", &keys.messages).await? + count("LLEN", &keys.inbox).await?;
         while *released < most {
             let call = scripts::release_all(&queue.keys, &keys, 0);
@@ -218,7 +219,7 @@ impl Unsettled {
     }
 
     async fn count(&self, op: Op<'_>, command: &'static str, key: &Bytes) -> Result<usize> {
-        op.len(op.query(Command::new(command).arg(key.clone())).await?)
+        op.len(op.call(Command::new(command).arg(key.clone()).only_reads()).await?)
     }
 
     /// Reads up to `max` messages that receivers have now, in the order of their ids, so those that were

@@ -34,7 +34,7 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
         let op = self.queue.reading("len");
-        op.len(op.query(Command::new("LLEN").arg(self.target())).await?)
+        op.len(op.call(Command::new("LLEN").arg(self.target()).only_reads()).await?)
     }
 
     /// Returns whether nothing is ready.
@@ -207,7 +207,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn contains(&self, value: impl AsValue<T>) -> Result<bool> {
         let op = self.queue.reading("contains");
         let payload = op.encode(&*self.codec, value)?;
-        Ok(op.query(Command::new("LPOS").arg(self.target()).arg(payload)).await? != Reply::Nil)
+        Ok(op.call(Command::new("LPOS").arg(self.target()).arg(payload).only_reads()).await? != Reply::Nil)
     }
 
     /// Returns whether all of these payloads, up to 500,000, are ready. Bytes are compared as in

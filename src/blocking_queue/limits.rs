@@ -153,7 +153,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn is_paused(&self) -> Result<bool> {
         let op = self.queue.reading("is_paused");
         let control = self.queue.keys.of_messages().control;
-        let reply = op.query(Command::new("HGET").arg(control).arg("paused")).await?;
+        let reply = op.call(Command::new("HGET").arg(control).arg("paused").only_reads()).await?;
         Ok(op.optional_bytes(reply)?.is_some())
     }
 
@@ -205,7 +205,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn max_in_flight(&self) -> Result<Option<u32>> {
         let op = self.queue.reading("max_in_flight");
         let control = self.queue.keys.of_messages().control;
-        let reply = op.query(Command::new("HGET").arg(control).arg("most")).await?;
+        let reply = op.call(Command::new("HGET").arg(control).arg("most").only_reads()).await?;
         let most = op.optional_bytes(reply)?;
         Ok(most.and_then(|digits| std::str::from_utf8(&digits).ok()?.parse().ok()))
     }
@@ -267,7 +267,7 @@ impl<T: 'static> BlockingQueue<T> {
         let op = self.queue.reading("rate_limit");
         let command = Command::new("HMGET").arg(self.queue.keys.of_messages().control);
         let command = ["interval", "rate", "per", "burst"].into_iter().fold(command, Command::arg);
-        let fields: [Reply; 4] = op.parts(op.query(command).await?)?;
+        let fields: [Reply; 4] = op.parts(op.call(command.only_reads()).await?)?;
         let mut numbers = [None; 4];
         for (number, field) in numbers.iter_mut().zip(fields) {
             *number =
@@ -293,7 +293,7 @@ impl<T: 'static> BlockingQueue<T> {
         fields: impl FnOnce(Command) -> Command,
     ) -> Result<()> {
         let of_messages = self.queue.keys.of_messages();
-        op.call_idempotent(fields(command.arg(of_messages.control))).await?;
+        op.call(fields(command.arg(of_messages.control)).idempotent()).await?;
         // Without it, they look a few seconds later.
         let now = Command::new("PUBLISH").arg(of_messages.channel).arg("0");
         let _ = self.queue.conn.call(&now).await;

@@ -219,6 +219,6 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn expire(&self, after: Duration) -> Result<bool> {
         let op = self.queue.op("expire");
         let millis = time::millis(after).map_err(|why| op.invalid(why))?;
-        op.any(op.call_idempotent(Command::new("PEXPIRE").arg(self.target()).number(millis)).await?)
+        op.any(op.call(Command::new("PEXPIRE").arg(self.target()).number(millis).idempotent()).await?)
     }
 }

@@ -11,61 +11,41 @@ use crate::pacing::Retries;
 use crate::wire::time;
 
 impl Conn {
-    /// Runs a command at most once.
+    /// Runs a command: at most once, or until it is answered within the command timeout if it may be repeated.
+    /// If a try was lost, no error says that nothing was executed, unless the command only reads.
     ///
     /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a
     /// command that takes an element out of Redis is called by a task that is never dropped half-way (see
     /// `pops`).
     pub(crate) async fn call(&self, command: &Command) -> Result<Reply, OpError> {
-        let deadline = Instant::now() + self.command_timeout;
-        match self.call_within(command, self.command_timeout).await {
-            // In boxes, as is what is rare, so that the futures of callers stay small.
-            Err(error) if Size::of(command).may_explain(&error) => {
-                Err(Box::pin(self.blaming_size(error, Size::of(command), deadline)).await)
-            }
-            Err(error @ OpError::Server(_)) => {
-                Err(Box::pin(self.naming_keys(error, command.name, command.keys(), deadline)).await)
-            }
-            result => result,
-        }
-    }
-
-    /// Runs a command that changes nothing: retries it when the reply was lost, within the command timeout.
-    pub(crate) async fn query(&self, command: &Command) -> Result<Reply, OpError> {
-        self.call_repeatedly(command, &mut false).await
-    }
-
-    /// Runs an idempotent command: retries it as [`Conn::query`] does. If a try was lost, no error says that
-    /// nothing was executed.
-    pub(crate) async fn call_idempotent(&self, command: &Command) -> Result<Reply, OpError> {
         let mut lost = false;
-        let result = self.call_repeatedly(command, &mut lost).await;
-        result.map_err(|error| if lost { error.after_a_lost_try() } else { error })
+        let result = self.call_noting(command, &mut lost).await;
+        result.map_err(|error| if lost && !command.is_read() { error.after_a_lost_try() } else { error })
     }
 
-    /// Both. Returns the error of the last try, and notes whether a try was lost, which the server may have
-    /// executed, or may still execute.
-    pub(crate) async fn call_repeatedly(&self, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
+    /// The same. Returns the error of the last try, and notes whether one was lost and repeated, which the
+    /// server may have executed, or may still execute.
+    pub(crate) async fn call_noting(&self, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
         let mut within = self.command_timeout;
         loop {
+            // In boxes, as is what is rare, so that the futures of callers stay small.
             let error = match self.call_within(command, within).await {
                 Err(error) if Size::of(command).may_explain(&error) => {
-                    let error = Box::pin(self.blaming_size(error, Size::of(command), deadline)).await;
-                    if !matches!(error, OpError::Unknown(_)) {
-                        return Err(error);
-                    }
-                    error
+                    Box::pin(self.blaming_size(error, Size::of(command), deadline)).await
                 }
-                Err(error @ OpError::Unknown(_)) => error,
                 Err(error @ OpError::Server(_)) => {
                     return Err(
                         Box::pin(self.naming_keys(error, command.name, command.keys(), deadline)).await
                     );
                 }
-                result => return result,
+                Err(error) => error,
+                reply => return reply,
             };
+            if !command.may_be_repeated() || !matches!(error, OpError::Unknown(_)) {
+                return Err(error);
+            }
             *lost = true;
             if !retries.pause().await {
                 return Err(error);
@@ -76,7 +56,7 @@ impl Conn {
 
     /// The server's clock, epoch µs.
     pub(crate) async fn time(&self) -> Result<i64, OpError> {
-        let [seconds, micros] = self.query(&Command::new("TIME")).await?.into_parts()?;
+        let [seconds, micros] = self.call(&Command::new("TIME").only_reads()).await?.into_parts()?;
         let (seconds, micros) = (seconds.into_bytes()?, micros.into_bytes()?);
         time::server_clock(&seconds, &micros).ok_or_else(|| self.desynchronised())
     }

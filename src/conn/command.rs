@@ -4,6 +4,16 @@ use bytes::Bytes;
 
 use super::slot::Slot;
 
+/// Whether a command is sent again after its reply was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeats {
+    Never,
+    /// To execute it twice has the effect of executing it once.
+    Idempotent,
+    /// It changes nothing, so an error may say that nothing was executed.
+    OnlyReads,
+}
+
 /// One command and its arguments, binary safe. Each try borrows it, and copies only the list of arguments, so
 /// it is still there when an error is to be explained.
 #[derive(Clone, Debug)]
@@ -11,11 +21,12 @@ pub(crate) struct Command {
     pub(super) name: &'static str,
     pub(super) args: Vec<Bytes>,
     pub(super) is_tagged: bool,
+    repeats: Repeats,
 }
 
 impl Command {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, args: Vec::with_capacity(4), is_tagged: false }
+        Self { name, args: Vec::with_capacity(4), is_tagged: false, repeats: Repeats::Never }
     }
 
     /// A call of a script that the server knows. Each try has a number, its *tag*, as the last argument, and
@@ -23,7 +34,7 @@ impl Command {
     pub(crate) fn script(sha1: &'static str) -> Self {
         let mut args = Vec::with_capacity(16);
         args.extend([Bytes::from_static(sha1.as_bytes()), Bytes::from_static(b"0")]);
-        Self { name: "EVALSHA", args, is_tagged: true }
+        Self { name: "EVALSHA", args, is_tagged: true, repeats: Repeats::Never }
     }
 
     /// More keys of a script, which has no other arguments yet.
@@ -57,6 +68,28 @@ impl Command {
     pub(crate) fn args(mut self, args: impl IntoIterator<Item = Bytes>) -> Self {
         self.args.extend(args);
         self
+    }
+
+    /// Declares that executing it twice has the effect of executing it once.
+    #[must_use]
+    pub(crate) fn idempotent(self) -> Self {
+        Self { repeats: Repeats::Idempotent, ..self }
+    }
+
+    /// Declares that it changes nothing.
+    #[must_use]
+    pub(crate) fn only_reads(self) -> Self {
+        Self { repeats: Repeats::OnlyReads, ..self }
+    }
+
+    /// Whether it may be sent again after a lost reply.
+    pub(super) fn may_be_repeated(&self) -> bool {
+        self.repeats != Repeats::Never
+    }
+
+    /// Whether it changes nothing.
+    pub(crate) fn is_read(&self) -> bool {
+        self.repeats == Repeats::OnlyReads
     }
 
     /// The slot of its keys, if it has any: all are of one queue.

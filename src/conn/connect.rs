@@ -60,7 +60,7 @@ impl Conn {
         let reply = loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let conn = self.with_timeout(self.command_timeout.min(left));
-            let reply = conn.query(&Command::new("INFO").arg("server")).await;
+            let reply = conn.call(&Command::new("INFO").arg("server").only_reads()).await;
             // A server that is busy may need more than one command timeout.
             let is_busy = matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_)));
             if !is_busy || Instant::now() >= deadline {

@@ -135,7 +135,7 @@ async fn nothing_is_sent_for_a_caller_that_found_no_connection() {
     assert_eq!(cause.io_kind(), Some(io::ErrorKind::ConnectionRefused), "{cause}");
     proxy.refuse(false);
     soon(link_of(&conn).connected()).await.unwrap();
-    soon(conn.call_idempotent(&Command::new("PING"))).await.unwrap();
+    soon(conn.call(&Command::new("PING").idempotent())).await.unwrap();
     assert_eq!(server.command_calls("rpush"), 0);
 }
 
@@ -189,7 +189,7 @@ async fn a_connection_that_is_killed_comes_back_by_itself() {
         server.kill_client_named("conn");
         let mut sessions = link_of(&conn).sessions();
         soon(sessions.wait_for(|session| session.is_some_and(|session| session != before))).await.unwrap();
-        soon(conn.call_idempotent(&Command::new("PING"))).await.unwrap();
+        soon(conn.call(&Command::new("PING").idempotent())).await.unwrap();
     }
 }
 
@@ -264,7 +264,7 @@ mod timeouts {
             let error = hasty.call(&push("a")).await.unwrap_err();
             let OpError::Unknown(cause) = error else { panic!("{error:?}") };
             assert!(cause.is_timeout(), "{cause}");
-            let error = hasty.call_idempotent(&Command::new("PING")).await.unwrap_err();
+            let error = hasty.call(&Command::new("PING").idempotent()).await.unwrap_err();
             assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
         }
         // The other handle waits for the same replies.
@@ -316,10 +316,10 @@ mod timeouts {
         for _ in 0..3 {
             proxy.strand();
             let begun = Instant::now();
-            let error = conn.call_idempotent(&Command::new("PING")).await.unwrap_err();
+            let error = conn.call(&Command::new("PING").idempotent()).await.unwrap_err();
             assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
             assert!(begun.elapsed() >= ms(900), "{:?}", begun.elapsed());
-            soon(conn.call_idempotent(&Command::new("PING"))).await.unwrap();
+            soon(conn.call(&Command::new("PING").idempotent())).await.unwrap();
         }
         assert!(proxy.accepted() >= 4);
     }
@@ -535,7 +535,7 @@ mod desynchronised {
             proxy.hold_replies(false);
             let Err(OpError::Unknown(cause)) = result else { panic!("{depth}: {result:?}") };
             assert!(cause.to_string().contains("nested"), "{depth}: {cause}");
-            conn.call_idempotent(&Command::new("PING")).await.unwrap();
+            conn.call(&Command::new("PING").idempotent()).await.unwrap();
         }
     }
 
@@ -555,7 +555,7 @@ mod desynchronised {
             assert!(text.len() < 2_000 && text.ends_with('…'), "{}", text.len());
             proxy.cut();
             proxy.hold_replies(false);
-            soon(conn.call_idempotent(&Command::new("PING"))).await.unwrap();
+            soon(conn.call(&Command::new("PING").idempotent())).await.unwrap();
         }
     }
 }

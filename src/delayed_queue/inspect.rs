@@ -38,7 +38,7 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
         let op = self.queue.reading("len");
-        op.len(op.query(Command::new("LLEN").arg(self.queue.keys.ordered_list().clone())).await?)
+        op.len(op.call(Command::new("LLEN").arg(self.queue.keys.ordered_list().clone()).only_reads()).await?)
     }
 
     /// Returns whether nothing is pending.

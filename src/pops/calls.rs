@@ -317,8 +317,9 @@ impl Return {
 /// Finds out which of these lists the server refuses to pop from, and why. `refused` is its error for all of
 /// them together.
 pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> HashMap<Keys, OpError> {
-    let types =
-        lists.iter().map(async |keys| conn.query(&Command::new("TYPE").arg(keys.target().clone())).await);
+    let types = lists
+        .iter()
+        .map(async |keys| conn.call(&Command::new("TYPE").arg(keys.target().clone()).only_reads()).await);
     let types = futures::future::join_all(types).await;
     let all_known = types.iter().all(|reply| matches!(reply, Ok(_) | Err(OpError::Server(_))));
     let why =

@@ -139,10 +139,11 @@ impl Op<'_> {
         codec.decode(&payload).map_err(|error| Error::decode(self.attempt(), payload, &codec.name(), error))
     }
 
-    /// Runs a command at most once.
+    /// Runs a command: once, unless it may be repeated.
     pub(crate) async fn call(self, command: Command) -> Result<Reply> {
         self.ensure_open()?;
-        self.queue.conn.call(&command).await.map_err(|error| self.failed(error))
+        let op = if command.is_read() { self.reading() } else { self };
+        self.queue.conn.call(&command).await.map_err(|error| op.failed(error))
     }
 
     /// Deletes keys, and returns whether there were any. The server frees their memory in the background: of
@@ -168,21 +169,11 @@ impl Op<'_> {
             .map_err(|error| self.failed(error))
     }
 
-    /// Runs a command that only reads, and may run twice.
-    pub(crate) async fn query(self, command: Command) -> Result<Reply> {
-        self.ensure_open()?;
-        self.queue.conn.query(&command).await.map_err(|error| self.reading().failed(error))
-    }
-
     /// Reads one element of a list.
     pub(crate) async fn element(self, list: &Bytes, index: i64) -> Result<Option<Bytes>> {
-        self.optional_bytes(self.query(Command::new("LINDEX").arg(list.clone()).number(index)).await?)
-    }
-
-    /// Runs an idempotent command, which may run twice.
-    pub(crate) async fn call_idempotent(self, command: Command) -> Result<Reply> {
-        self.ensure_open()?;
-        self.queue.conn.call_idempotent(&command).await.map_err(|error| self.failed(error))
+        self.optional_bytes(
+            self.call(Command::new("LINDEX").arg(list.clone()).number(index).only_reads()).await?,
+        )
     }
 
     /// Runs a script.

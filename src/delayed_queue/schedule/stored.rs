@@ -161,7 +161,7 @@ impl<T: 'static> Schedules<T> {
 
     async fn count(&self, op: Op<'_>) -> Result<usize> {
         let [_, records] = self.queue.queue.keys.schedules();
-        op.len(op.query(Command::new("HLEN").arg(records)).await?)
+        op.len(op.call(Command::new("HLEN").arg(records).only_reads()).await?)
     }
 
     /// Reads up to `max` schedules with their names, in the order of the names: from the first one on, or
