@@ -244,7 +244,7 @@ impl Conn {
     pub(crate) fn desynchronised(&self) -> OpError {
         match self.commands() {
             Some(commands) => commands.link.desynchronised(),
-            None => OpError::Unknown("nobody knows the server of the slot".into()),
+            None => OpError::Unknown("no server of the slot is known".into()),
         }
     }
 

@@ -327,14 +327,17 @@ impl<T: 'static> Receiver<T> {
         self.queue.queue().op(verb).failed(error)
     }
 
-    /// Whether a call has had no answer for longer than a round trip takes. It is sent again until it has
-    /// one.
+    /// Whether a call should have been answered, and was not. It is sent again until it is.
     pub(crate) fn is_silent(&self) -> bool {
         self.receiving.get().is_some_and(|receiving| receiving.is_silent())
     }
 
-    /// The receiver's task, which is started now if it is not running. Then this handle begins to transfer,
-    /// too.
+    /// Whether the queue of another receiver is on the same server.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        let server = |one: &Self| one.queue.queue().conn.server_of(one.queue.queue().keys.target());
+        server(self) == server(other)
+    }
+
     fn receiving(&self, verb: &'static str) -> Result<Arc<Receiving>> {
         if let Some(receiving) = self.receiving.get() {
             self.queue.check_taking(verb)?;

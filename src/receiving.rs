@@ -54,7 +54,6 @@ use crate::telemetry::{QueueCounters, Taker};
 use crate::transfer::RetryWatch;
 use crate::wire::keys::Keys;
 use in_flight::InFlight;
-use plan::LONGEST_ROUND_TRIP;
 use task::Task;
 use waiting::{Received, Waiting};
 
@@ -104,9 +103,9 @@ impl Receiving {
         self.join(most, true)
     }
 
-    /// Whether a call has had no answer for longer than a round trip takes.
+    /// Whether a call should have been answered, and was not.
     pub(crate) fn is_silent(&self) -> bool {
-        self.waiting.unanswered_for() > LONGEST_ROUND_TRIP
+        self.waiting.is_silent()
     }
 
     /// Claims what is there, without waiting.

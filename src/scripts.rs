@@ -106,7 +106,7 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "c9e4aae856db51f00ba3df771fb91cbc365ec71f",
+    RECEIVE: "7a786ec4785bb2bbd3e3409a9748d7b036529c44",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel],
         ["parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover",
          "receive/limits", "receive/claim", "receive"];

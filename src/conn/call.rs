@@ -11,8 +11,8 @@ use crate::pacing::Retries;
 use crate::wire::time;
 
 impl Conn {
-    /// Runs a command: at most once, or until it is answered within the command timeout if it may be repeated.
-    /// If a try was lost, no error says that nothing was executed, unless the command only reads.
+    /// Runs a command: at most once, or until it is answered within the command timeout if it may be
+    /// repeated. If a try was lost, no error says that nothing was executed, unless the command only reads.
     ///
     /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a
     /// command that takes an element out of Redis is called by a task that is never dropped half-way (see

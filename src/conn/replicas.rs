@@ -90,7 +90,7 @@ impl Conn {
                     Ok(Err(error)) => error,
                     Err(_) => return Err(confirmations.link().no_connection()),
                 },
-                None => OpError::NotExecuted("nobody knows the server of the slot".into()),
+                None => OpError::NotExecuted("no server of the slot is known".into()),
             };
             // It has just been replaced.
             if error == OpError::Closed || !retries.pause().await {

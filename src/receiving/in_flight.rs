@@ -22,6 +22,9 @@ use crate::pacing::backoff;
 use crate::scripts::Call;
 use crate::wire::keys::{Keys, MessageKeys, new_binary_id, new_binary_id_after};
 
+/// A call takes longer than this only on a slow link, or if its server is silent.
+const SILENT: Duration = Duration::from_secs(2);
+
 pub(super) struct InFlight {
     shared: Arc<Shared>,
     calls: FuturesUnordered<BoxFuture<'static, (Caller, Answered)>>,
@@ -120,12 +123,17 @@ impl InFlight {
         self.pace.most()
     }
 
+    /// How long a call may take before its server counts as silent.
+    fn answers_within(&self) -> Duration {
+        if self.pace.is_slow() { self.shared.conn.command_timeout() } else { SILENT }
+    }
+
     pub(super) fn begin(&mut self, turn: Turn, demand: Demand) {
         let new = || Caller { id: Bytes::copy_from_slice(&new_binary_id()), lost: false };
         let caller = self.idle.pop().unwrap_or_else(new);
         self.token = new_binary_id_after(self.token);
         self.claiming += turn.scope.most;
-        self.shared.waiting.call_begins();
+        self.shared.waiting.call_begins(self.answers_within());
         let is_slow = self.pace.is_slow();
         let mut call = self.shared.clone().make(caller, self.token, turn, demand, self.last, is_slow).boxed();
         // It is sent now, and not when the reply to the other one has been handled.
@@ -140,7 +148,7 @@ impl InFlight {
         let Some((caller, answered)) = self.calls.next().await else { std::future::pending().await };
         self.idle.push(caller);
         self.claiming -= answered.turn.scope.most;
-        self.shared.waiting.call_ended(self.calls.is_empty());
+        self.shared.waiting.call_ended(self.calls.is_empty(), self.answers_within());
         if let Ok(report) = &answered.result {
             let command_timeout = self.shared.conn.command_timeout();
             self.pace.answered(report.claims.len(), answered.round_trip(), command_timeout);

@@ -40,8 +40,8 @@ struct Lists {
     closed: bool,
     /// The task has ended.
     ended: bool,
-    /// Since when a call has had no answer.
-    unanswered: Option<Instant>,
+    /// When a call that is on its way should have been answered.
+    silent_at: Option<Instant>,
 }
 
 impl Waiting {
@@ -97,19 +97,19 @@ impl Waiting {
         self.changed.notify_one();
     }
 
-    /// A call begins.
-    pub(super) fn call_begins(&self) {
-        self.lists().unanswered.get_or_insert_with(Instant::now);
+    /// A call begins, which should be answered within this time.
+    pub(super) fn call_begins(&self, within: Duration) {
+        self.lists().silent_at.get_or_insert_with(|| Instant::now() + within);
     }
 
-    /// A call has ended. Others may be on their way.
-    pub(super) fn call_ended(&self, is_last: bool) {
-        self.lists().unanswered = (!is_last).then(Instant::now);
+    /// A call has ended. If it is not the last, others are on their way.
+    pub(super) fn call_ended(&self, is_last: bool, within: Duration) {
+        self.lists().silent_at = (!is_last).then(|| Instant::now() + within);
     }
 
-    /// For how long a call has had no answer.
-    pub(super) fn unanswered_for(&self) -> Duration {
-        self.lists().unanswered.map_or(Duration::ZERO, |since| since.elapsed())
+    /// Whether a call should have been answered.
+    pub(super) fn is_silent(&self) -> bool {
+        self.lists().silent_at.is_some_and(|at| at <= Instant::now())
     }
 
     /// Waits for a change. Cancel safe.

@@ -139,7 +139,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
             tokio::select! {
                 biased;
                 Some(answered) = settling.next() => self.settled(answered),
-                () = self.source.silent(queues.iter()) => return,
+                () = self.source.all_silent(queues.iter()) => return,
             }
         }
     }

@@ -10,8 +10,8 @@ use tokio::time::sleep;
 use super::{Setting, invalid};
 use crate::{BlockingQueue, Delivery, Receiver, Result};
 
-/// How often a runner that waits for an answer looks whether the server is silent.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often a runner that waits for an answer checks whether the server is silent.
+const CHECK: Duration = Duration::from_millis(250);
 
 /// The receivers of a worker.
 #[derive(Debug)]
@@ -23,13 +23,6 @@ pub(super) struct Source<T> {
 
 /// A message, or why there is none, and the name of its queue.
 pub(super) type Received<'a, T> = (&'a Arc<str>, Result<Delivery<T>>);
-
-/// Waits until the server of this receiver is silent. Cancel safe.
-async fn silence<T: 'static>(receiver: &Receiver<T>) {
-    while !receiver.is_silent() {
-        sleep(LOOK).await;
-    }
-}
 
 impl<T: 'static> Source<T> {
     pub(super) fn new(
@@ -78,9 +71,10 @@ impl<T: 'static> Source<T> {
         }
         // Neither a queue that is refused nor one whose server is silent must hold up the others, and the
         // wait that follows goes through reconnections.
+        let mut silent = self.silent();
         for index in self.order() {
             let (name, receiver, _) = &self.receivers[index];
-            if receiver.is_silent() {
+            if silent.iter().any(|other| receiver.is_beside(other)) {
                 continue;
             }
             let answer = pin!(receiver.try_receive());
@@ -91,22 +85,34 @@ impl<T: 'static> Source<T> {
                     Err(error) if error.is_closed() || error.payload().is_some() => return (name, Err(error)),
                     Ok(None) | Err(_) => {}
                 },
-                () = silence(receiver) => {}
+                () = self.silence(receiver) => silent = self.silent(),
             }
         }
-        // Those that come second are released.
+        // Messages that arrive at the same moment are released.
         let waiting = self.receivers.iter().map(|(_, receiver, _)| Box::pin(receiver.receive()));
         let (received, index, _) = select_all(waiting).await;
         (&self.receivers[index].0, received)
     }
 
     /// Waits until the servers of all these queues are silent. Cancel safe.
-    pub(super) async fn silent<'a>(&self, names: impl Iterator<Item = &'a Arc<str>>) {
+    pub(super) async fn all_silent<'a>(&self, names: impl Iterator<Item = &'a Arc<str>>) {
         for name in names {
             if let Some((_, receiver, _)) = self.receivers.iter().find(|(other, ..)| other == name) {
-                silence(receiver).await;
+                self.silence(receiver).await;
             }
         }
+    }
+
+    /// Waits until the server of this receiver is silent. Cancel safe.
+    async fn silence(&self, receiver: &Receiver<T>) {
+        while !self.silent().iter().any(|other| receiver.is_beside(other)) {
+            sleep(CHECK).await;
+        }
+    }
+
+    /// The receivers whose servers have not answered in time.
+    fn silent(&self) -> Vec<&Receiver<T>> {
+        self.receivers.iter().map(|(_, receiver, _)| receiver).filter(|one| one.is_silent()).collect()
     }
 
     /// In which order the queues are asked.

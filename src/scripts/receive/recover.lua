@@ -61,7 +61,7 @@ local function look_at_the_clock(now, lease, has_ended, seen, known, last, expec
     if seen and now < seen - 1000 then
         -- The clock was set back, so leases end too late: see `sweep`.
         redis.call('HSET', KEYS.control, 'back', string.format('%.0f', seen))
-        redis.call('HDEL', KEYS.control, 'cursor')
+        redis.call('HDEL', KEYS.control, 'cursor', 'spared')
     end
     local texts = {}
     for i, silence in ipairs(silences) do
@@ -133,6 +133,7 @@ local function recover(noted, now, silences, spared)
                 local again = math.ceil(math.min(till, now + math.max(lease / 2, GRACE) / 4))
                 later = math.min(later or again, again)
             else
+                looked = looked + 1
                 redis.call('ZREM', KEYS.leases, member)
                 noted.gone = noted.gone + (record and 0 or 1)
             end
@@ -146,8 +147,8 @@ local function recover(noted, now, silences, spared)
                     dead = dead + 1
                     bury(id, record, now, 'lost', '')
                 else
-                    -- A payload that kills its process, and the innocent ones beside it, part ways after the
-                    -- first loss.
+                    -- After the first loss, a payload that kills its process is no longer claimed together with
+                    -- those beside it.
                     local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
                     redis.call('HSET', KEYS.messages, id, record)
                     redis.call('ZADD', KEYS.retries, string.format('%.0f', now + pause), id)

@@ -85,7 +85,7 @@ pub(crate) fn receives_recovered(keys: &Keys) {
 pub(crate) fn transfer_stalled(keys: &Keys) {
     warn!(
         name: "redelay.transfer.stalled", target: "redelay", queue = %name(keys),
-        "entries were overdue and nobody moved them, moving them now"
+        "entries were overdue and no client had moved them, moving them now"
     );
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn dead_letters_removed(keys: &Keys, messages: u64) {
 pub(crate) fn keys_disagreed(keys: &Keys, what: &str, gone: u64, restored: u64) {
     warn!(
         name: "redelay.keys.disagreed", target: "redelay", queue = %name(keys), what, gone, restored,
-        "keys that belong together did not agree: somebody has deleted one of them, or a part of it"
+        "keys that belong together did not agree: one of them, or a part of it, was deleted"
     );
 }
 

@@ -20,28 +20,50 @@ const SELDOM: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Looks {
     pub(super) in_flight: FuturesUnordered<BoxFuture<'static, (ServerId, Option<Look>)>>,
-    /// How many of them are at each server. Others do not wait for one that is silent.
-    at: HashMap<ServerId, usize>,
+    /// Looks at other servers do not wait for one that is silent.
+    at: HashMap<ServerId, AtServer>,
     /// When overdue entries were last reported.
     reported: Option<Instant>,
-    /// Whether a server has refused a look, which is reported; and whether one has accepted or refused any
-    /// since the last pass began.
+}
+
+#[derive(Default)]
+struct AtServer {
+    in_flight: usize,
+    /// Whether the server refuses looks, which is reported; and whether it has accepted or refused any since
+    /// the last pass began.
     is_refused: bool,
     accepted: bool,
     refused: bool,
 }
 
 impl Looks {
+    /// A pass begins at a server, unless one is in flight there.
+    fn begin_pass(&mut self, server: ServerId) -> bool {
+        let at = self.at.entry(server).or_default();
+        if at.in_flight == 0 {
+            at.is_refused &= at.refused || !at.accepted;
+            (at.accepted, at.refused) = (false, false);
+        }
+        at.in_flight == 0
+    }
+
     fn begin(&mut self, server: ServerId, look: impl Future<Output = Option<Look>> + Send + 'static) {
-        *self.at.entry(server).or_default() += 1;
+        self.at.entry(server).or_default().in_flight += 1;
         self.in_flight.push(Box::pin(async move { (server, look.await) }));
     }
 
     pub(super) fn ended(&mut self, server: ServerId) {
-        if let Some(count) = self.at.get_mut(&server) {
-            *count -= 1;
-            self.at.retain(|_, count| *count > 0);
+        if let Some(at) = self.at.get_mut(&server) {
+            at.in_flight -= 1;
         }
+    }
+
+    /// A look was accepted, or refused. Returns whether that is to be reported.
+    fn answered(&mut self, server: ServerId, accepted: bool) -> bool {
+        let at = self.at.entry(server).or_default();
+        at.accepted |= accepted;
+        at.refused |= !accepted;
+        !accepted && !std::mem::replace(&mut at.is_refused, true)
     }
 }
 
@@ -49,21 +71,21 @@ impl Task {
     /// Looks at the clocks of all servers, and at some queues of each: those that were looked at longest ago.
     pub(super) fn look(&mut self) {
         let now = Instant::now();
-        let Looks { is_refused, accepted, refused, .. } = &mut self.looks;
-        *is_refused &= *refused || !*accepted;
-        (*accepted, *refused) = (false, false);
         let mut of_servers: HashMap<_, Vec<_>> = HashMap::new();
         for (id, queue) in &self.queues {
             // One that fails is tried again soon. A key that is forbidden hides the others of its call.
             if !self.schedule.is_failing(*id) {
                 let server = self.conn.server_of(queue.keys.target());
-                if self.looks.at.contains_key(&server) {
-                    continue;
-                }
                 of_servers.entry(server).or_default().push((queue.looked, *id));
             }
         }
+        self.looks
+            .at
+            .retain(|server, at| at.in_flight > 0 || at.is_refused || of_servers.contains_key(server));
         for (server, mut queues) in of_servers {
+            if !self.looks.begin_pass(server) {
+                continue;
+            }
             queues.sort_unstable();
             let (mut of_slots, mut count) = (HashMap::<_, Vec<_>>::new(), 0);
             for (_, id) in queues {
@@ -90,7 +112,7 @@ impl Task {
         let now = Instant::now();
         match overdue {
             Ok(overdue) => {
-                self.looks.accepted = true;
+                self.looks.answered(server, true);
                 if let Some(since) = reading.and_then(|reading| reading.sent.checked_sub(overdue::OVERDUE)) {
                     for id in overdue {
                         if self.schedule.is_idle_since(id, since, now) {
@@ -100,9 +122,8 @@ impl Task {
                 }
             }
             Err(error) => {
-                self.looks.refused = true;
                 self.conn.counters().failed("look for overdue entries", &error);
-                if !std::mem::replace(&mut self.looks.is_refused, true) {
+                if self.looks.answered(server, false) {
                     events::look_failing(&self.conn.server(), &error);
                     // A transfer of one of them may be refused, too, and say more.
                     queues.iter().for_each(|id| self.schedule.sweep(*id, now));
