@@ -426,11 +426,11 @@ fn given_up() -> Cause {
 
 #[cfg(test)]
 mod tests {
-    #![cfg(feature = "tls")]
-
+    #[cfg(feature = "tls")]
     use super::*;
 
     /// The look for a reason takes longer than the reconnection.
+    #[cfg(feature = "tls")]
     #[tokio::test]
     async fn no_reason_is_reported_when_the_connection_is_back() {
         use redelay_fixture::{Proxy, Server, until_async};
@@ -462,6 +462,7 @@ mod tests {
     }
 
     /// Of a certificate that signs nothing here.
+    #[cfg(feature = "tls")]
     const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
 MIIBeDCCAR+gAwIBAgIUE7MRRim1nMCShtRnHJduUaB2pyowCgYIKoZIzj0EAwIw
 ETEPMA0GA1UEAwwGbm9ib2R5MCAXDTI2MTEyNjAwMjUyOFoYDzIxMjYxMTAyMDAy
