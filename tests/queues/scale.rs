@@ -20,10 +20,13 @@ fn memory() -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
+/// The commands that clients have sent. The server also counts those of scripts: a look counts what is due in
+/// a hundred queues.
 fn commands(server: &Server) -> u64 {
     let stats = server.info("stats");
     let count = stats.lines().find_map(|line| line.strip_prefix("total_commands_processed:")).unwrap();
-    count.trim().parse().unwrap()
+    let count: u64 = count.trim().parse().unwrap();
+    count - server.command_calls("zcount") - server.command_calls("time")
 }
 
 fn names() -> impl Iterator<Item = String> {
@@ -76,7 +79,7 @@ async fn idle_queues_cost_next_to_nothing() {
         if rate <= 5.0 {
             break;
         }
-        assert!(period < 45, "{rate} commands a second");
+        assert!(period < 10, "{rate} commands a second");
     }
     assert!(server.clients_named("redelay") <= 4);
     drop(delayed);
