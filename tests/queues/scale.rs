@@ -69,6 +69,8 @@ async fn idle_queues_cost_next_to_nothing() {
     let each = memory().saturating_sub(before) / others.len();
     println!("{each} bytes of memory for each of them");
     assert!(each <= 2048);
+    // A look is a script for each of 20 slots of a cluster, every 5 s.
+    let most = if server.is_cluster() { 20.0 } else { 5.0 };
     // On a busy machine, the last of the opening is in the first periods.
     for period in 1.. {
         let before = commands(&server);
@@ -76,7 +78,7 @@ async fn idle_queues_cost_next_to_nothing() {
         tokio::time::sleep(Duration::from_secs(4)).await;
         let rate = (commands(&server) - before) as f64 / 4.0;
         println!("{rate:.1} commands a second when idle");
-        if rate <= 5.0 {
+        if rate <= most {
             break;
         }
         assert!(period < 10, "{rate} commands a second");
