@@ -15,8 +15,7 @@ use crate::queue::{Op, Queue};
 use crate::scripts;
 use crate::wire::time;
 
-/// So many entries of the same page are looked for, at most, and no more than so many bytes of them, if an
-/// entry has left.
+/// The most entries of the same page that are searched for if an entry has left, and their most bytes.
 const KNOWN: usize = 16;
 const KNOWN_BYTES: usize = 65_536;
 /// The most entries that one call reads.

@@ -173,7 +173,8 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                 () = &mut lost => {
                     drop(delivery);
                     self.failed(message.clone(), "the lease was lost", false);
-                    return Settling { answer: Box::pin(std::future::ready(Ok(()))), count: |counts| &counts.failed, message };
+                    let answer = Box::pin(std::future::ready(Ok(())));
+                    return Settling { answer, count: |counts| &counts.failed, message };
                 }
                 () = self.over.cancelled() => {
                     cancelled.cancel();

@@ -85,7 +85,7 @@ impl<T: 'static> Source<T> {
                     Err(error) if error.is_closed() || error.payload().is_some() => return (name, Err(error)),
                     Ok(None) | Err(_) => {}
                 },
-                () = self.silence(receiver) => silent = self.silent(),
+                () = self.falls_silent(receiver) => silent = self.silent(),
             }
         }
         // Messages that arrive at the same moment are released.
@@ -108,6 +108,12 @@ impl<T: 'static> Source<T> {
         while !self.silent().iter().any(|other| receiver.is_beside(other)) {
             sleep(CHECK).await;
         }
+    }
+
+    /// The same, if its server was not silent when last checked: most answers come before the next check.
+    async fn falls_silent(&self, receiver: &Receiver<T>) {
+        sleep(CHECK).await;
+        self.silence(receiver).await;
     }
 
     /// The receivers whose servers have not answered in time.

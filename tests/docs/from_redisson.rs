@@ -1,4 +1,4 @@
-//! Whoever searches the documentation for the name of a method in Redisson finds its counterpart:
+//! A search of the documentation for the name of a method in Redisson finds its counterpart:
 //! `docs/from-redisson.md` names both, and the sources have the former as an alias of the latter.
 
 use std::collections::{BTreeMap, BTreeSet};
