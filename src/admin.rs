@@ -43,6 +43,7 @@ mod unsettled;
 
 use bytes::Bytes;
 
+pub use crate::receiver::MessageId;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use quarantine::{Quarantine, Quarantined};
 pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};

@@ -115,8 +115,9 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                 Err(error) => {
                     // Without a payload, it concerns no message. The receiver pauses after a refusal.
                     if let Some(payload) = error.payload().cloned() {
-                        self.counts.failed.fetch_add(1, Ordering::Relaxed);
                         let is_dead = self.undecodable == OnUndecodable::DeadLetter;
+                        let count = if is_dead { &self.counts.rejected } else { &self.counts.failed };
+                        count.fetch_add(1, Ordering::Relaxed);
                         let message = Message { queue: queue.clone(), id: None, attempt: 1, payload };
                         self.failed(message, error, is_dead);
                     }
@@ -148,7 +149,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         match result {
             Ok(()) => drop(count(&self.counts).fetch_add(1, Ordering::Relaxed)),
             Err(error) => {
-                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                self.counts.lost.fetch_add(1, Ordering::Relaxed);
                 self.failed(message, error, false);
             }
         }
@@ -174,7 +175,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                     drop(delivery);
                     self.failed(message.clone(), "the lease was lost", false);
                     let answer = Box::pin(std::future::ready(Ok(())));
-                    return Settling { answer, count: |counts| &counts.failed, message };
+                    return Settling { answer, count: |counts| &counts.lost, message };
                 }
                 () = self.over.cancelled() => {
                     cancelled.cancel();
@@ -204,14 +205,18 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
 
     fn settle(&self, message: Message, delivery: Delivery<()>, outcome: Outcome) -> Settling {
         let answer;
+        let mut count: fn(&Counts) -> &AtomicU64 = |counts| &counts.failed;
         let mut is_dead = delivery.is_last_attempt();
         let error = match outcome {
             Outcome::Done => {
                 return Settling { answer: delivery.ack(), count: |counts| &counts.done, message };
             }
             Outcome::Snooze(pause) => {
-                let answer = delivery.snooze(pause);
-                return Settling { answer, count: |counts| &counts.snoozed, message };
+                let count: fn(&Counts) -> &AtomicU64 = match pause {
+                    Duration::ZERO => |counts| &counts.released,
+                    _ => |counts| &counts.snoozed,
+                };
+                return Settling { answer: delivery.snooze(pause), count, message };
             }
             Outcome::Retry(error) => {
                 answer = delivery.with_error(&error).retry();
@@ -223,12 +228,13 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
             }
             Outcome::Reject(error) => {
                 answer = delivery.reject(&error);
+                count = |counts| &counts.rejected;
                 is_dead = true;
                 error
             }
         };
         self.failed(message.clone(), error, is_dead);
-        Settling { answer, count: |counts| &counts.failed, message }
+        Settling { answer, count, message }
     }
 
     fn failed(
