@@ -172,6 +172,8 @@ pub mod worker;
 
 pub mod admin;
 
+pub mod inspector;
+
 pub mod stats;
 // What they share.
 mod engine;
