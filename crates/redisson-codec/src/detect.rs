@@ -1,10 +1,10 @@
 //! Which codec wrote a payload, and what its value is: for tools that print the payloads of other programs.
 //!
-//! Nothing in a payload names the codec, and some payloads are the same bytes in several codecs: `30` is `0` of
-//! [`Int`](crate::Int), [`Long`](crate::Long), [`Json`](crate::Json) and [`JsonJackson`](crate::JsonJackson), and a
-//! text of [`String`](crate::String). So [`candidates`] says which codecs may have written a payload, and why, and a
-//! [`Detector`] names the codec of a queue from several payloads. Use the answer to print a payload, and never to
-//! choose the codec of what a program writes.
+//! Nothing in a payload names the codec, and some payloads are the same bytes in several codecs: `30` is `0`
+//! of [`Int`](crate::Int), [`Long`](crate::Long), [`Json`](crate::Json) and
+//! [`JsonJackson`](crate::JsonJackson), and a text of [`String`](crate::String). So [`candidates`] says which
+//! codecs may have written a payload, and why, and a [`Detector`] names the codec of a queue from several
+//! payloads. Use the answer to print a payload, and never to choose the codec of what a program writes.
 //!
 //! ```
 //! use redisson_codec::detect::{self, Detector, Format, Kind, Reason};
@@ -40,16 +40,16 @@
 //! | `smile` | `3a 29 0a`: `SmileJacksonCodec` | no |
 //!
 //! Each of them is also found inside of [`Lz4V2`](crate::Lz4V2), [`SnappyV2`](crate::SnappyV2) and
-//! [`ZStd`](crate::ZStd). Of what cannot be read, [`Format::describe`] has the class and the readable texts. That is
-//! most often an object of an application's class in Kryo 5, whose payload has neither names nor types of its
-//! fields. `KryoCodec` (Kryo 4) writes numbers, texts and booleans as Kryo 5 does.
+//! [`ZStd`](crate::ZStd). Of what cannot be read, [`Format::describe`] has the class and the readable texts.
+//! That is most often an object of an application's class in Kryo 5, whose payload has neither names nor
+//! types of its fields. `KryoCodec` (Kryo 4) writes numbers, texts and booleans as Kryo 5 does.
 //!
 //! # Limits
 //!
-//! Anybody may have written a payload. Nothing here panics. What a payload decompresses to takes at most 1 MiB, or
-//! 256 times the payload if that is more, and never more than 64 MiB. The values that are decoded take at most
-//! 64 MiB, or 256 times the payload if that is more, and while a list grows twice as much. A payload that needs more
-//! is not recognised as that format. Values nest 127 levels at most.
+//! Anybody may have written a payload. Nothing here panics. What a payload decompresses to takes at most 1
+//! MiB, or 256 times the payload if that is more, and never more than 64 MiB. The values that are decoded
+//! take at most 64 MiB, or 256 times the payload if that is more, and while a list grows twice as much. A
+//! payload that needs more is not recognised as that format. Values nest 127 levels at most.
 
 mod described;
 mod format;

@@ -1,5 +1,5 @@
-//! How much memory a payload behind a compression takes. Each is decoded by a process of its own, since what is freed may
-//! still be counted.
+//! How much memory a payload behind a compression takes. Each is decoded by a process of its own, since what
+//! is freed may still be counted.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -33,14 +33,14 @@ fn decode<T: Debug, C: Codec<T>>(codec: C, payload: &[u8]) {
     }
 }
 
-/// Does everything that `detect` does with a payload, within the memory that its documentation names: what the payload
-/// decompresses to, its values, twice that while a list grows, and the text that is printed.
+/// Does everything that `detect` does with a payload, within the memory that its documentation names: what
+/// the payload decompresses to, its values, twice that while a list grows, and the text that is printed.
 fn detect_all(payload: &[u8]) {
     let before = memory("VmRSS:").unwrap_or_default();
     let mut texts = 0;
     for candidate in detect::candidates(payload) {
         texts = texts.max(candidate.format.to_json(payload).map_or(0, |text| text.capacity()));
-        candidate.format.describe(payload);
+        _ = candidate.format.describe(payload);
     }
     let most = memory("VmHWM:").unwrap_or_default().saturating_sub(before);
     let values = (256 * payload.len()).max(64 << 20);

@@ -23,7 +23,17 @@ const SEARCHED: usize = 64 << 10;
 /// What can be said of a payload that cannot be read, such as an object of an application's class in Kryo 5.
 /// Returned by [`Format::describe`](super::Format::describe).
 ///
-/// Prints as `com.acme.Coupon, 26 bytes: "WINTER26"`, in one line without control characters.
+/// Prints as `com.acme.Coupon, 25 bytes: "WINTER26"`, in one line without control characters.
+///
+/// # Examples
+/// ```
+/// use redisson_codec::detect::{Format, Kind};
+///
+/// let payload = b"\x04\x3e\x05hello";
+/// let described = Format::Plain(Kind::JBossMarshalling).describe(payload).unwrap();
+/// assert_eq!(described.class.as_deref(), Some("java.lang.String"));
+/// assert_eq!((described.length, described.strings), (8, vec!["hello".to_owned()]));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Description {
@@ -31,8 +41,8 @@ pub struct Description {
     pub class: Option<String>,
     /// How many bytes the payload has, or what it decompresses to.
     pub length: usize,
-    /// The texts in it, and the names of further classes. Nothing says where a text begins in Kryo 5, so one may
-    /// have a letter too many in front. At most 32, of at most 200 characters each.
+    /// The texts in it, and the names of further classes. Nothing says where a text begins in Kryo 5, so one
+    /// may have a letter too many in front. At most 32, of at most 200 characters each.
     pub strings: Vec<String>,
 }
 
@@ -211,7 +221,8 @@ fn java_class(payload: &[u8]) -> Option<String> {
     }
 }
 
-/// A length in one byte and UTF-8, behind `3e`; neither a class nor the name of a field, which its type follows.
+/// A length in one byte and UTF-8, behind `3e`; neither a class nor the name of a field, which its type
+/// follows.
 fn river_text(bytes: &[u8]) -> Found {
     let [0x3e, length, ..] = *bytes else { return NOTHING };
     let (found, end) = text(bytes, 2, length.into());

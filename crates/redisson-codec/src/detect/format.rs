@@ -119,8 +119,8 @@ impl Format {
     /// JSON with classes and values that Redisson's own object mapper does not write, such as
     /// `["java.util.Date","2024-02-29"]`, is printed as it is.
     ///
-    /// Properties and keys stay in the order of the payload. What [`describe`](Self::describe) describes becomes
-    /// an object with the properties `@class` (if it is known), `@length` and `@strings`.
+    /// Properties and keys stay in the order of the payload. What [`describe`](Self::describe) describes
+    /// becomes an object with the properties `@class` (if it is known), `@length` and `@strings`.
     ///
     /// # Errors
     /// When the payload is not of this format.

@@ -199,8 +199,8 @@ fn put_char(out: &mut String, c: char) {
     }
 }
 
-/// JSON without the spaces between its parts, if it is JSON that a codec reads: with whole characters only, and not
-/// too deep. Its texts and numbers stay as they are, also the digits that a double has no room for.
+/// JSON without the spaces between its parts, if it is JSON that a codec reads: with whole characters only,
+/// and not too deep. Its texts and numbers stay as they are, also the digits that a double has no room for.
 pub(super) fn compact(text: &str) -> Option<String> {
     // It checks the syntax, and keeps nothing.
     serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;

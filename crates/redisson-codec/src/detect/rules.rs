@@ -6,7 +6,7 @@ use super::format::{Format, Kind};
 use super::unpacked::{Compression, unpacked, within_bounds};
 use super::{described, json};
 use crate::java::Value;
-use crate::{CborJackson, Codec, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson};
+use crate::{CborJackson, Codec, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson, memory};
 
 /// A format that a payload may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,26 +32,25 @@ pub enum Reason {
     Magic,
 }
 
-/// The formats that a payload may have, best first. The last one is [`Kind::Bytes`], which reads anything.
+/// The formats that a payload may have, best first. [`Kind::Bytes`], which reads anything, is always among
+/// them.
 ///
-/// Those with the same [`Reason`] as the first are as likely. [`Detector`](super::Detector) decides with further
-/// payloads.
+/// Those with the same [`Reason`] as the first are as likely. [`Detector`](super::Detector) decides with
+/// further payloads.
 ///
 /// # Examples
 /// ```
-/// use redisson_codec::detect::{self, Reason};
+/// use redisson_codec::detect::{self, Kind, Reason};
 ///
 /// let candidates = detect::candidates(b"\x03hell\xef");
-/// assert_eq!(candidates[0].format.to_string(), "kryo5");
-/// assert_eq!(candidates[0].reason, Reason::RoundTrip);
-/// assert_eq!(candidates.last().map(|last| last.format.to_string()), Some("bytes".to_owned()));
+/// assert_eq!((candidates[0].format, candidates[0].reason), (Kind::Kryo5.into(), Reason::RoundTrip));
+/// assert_eq!((candidates[1].format, candidates[1].reason), (Kind::Bytes.into(), Reason::Weak));
 /// ```
 #[must_use]
 pub fn candidates(payload: &[u8]) -> Vec<Candidate> {
     within_bounds(payload, || {
         let mut found = plain(payload).with(None);
-        for compression in [Compression::ZStd, Compression::Lz4V2, Compression::Snappy, Compression::SnappyV2]
-        {
+        for compression in COMPRESSIONS {
             if let Ok(inside) = unpacked(compression, payload) {
                 found.extend(packed(compression, &inside).with(Some(compression)));
             }
@@ -61,6 +60,9 @@ pub fn candidates(payload: &[u8]) -> Vec<Candidate> {
     })
 }
 
+const COMPRESSIONS: [Compression; 4] =
+    [Compression::ZStd, Compression::Lz4V2, Compression::Snappy, Compression::SnappyV2];
+
 /// The kinds that bytes may be, with the likely ones of the same reason first.
 struct Kinds(Vec<(Kind, Reason)>);
 
@@ -69,8 +71,8 @@ impl Kinds {
         self.0.push((kind, reason));
     }
 
-    /// Adds what Jackson may have written with classes, and what another codec may have written without them. A list
-    /// or object that names none is more often the second.
+    /// Adds what Jackson may have written with classes, and what another codec may have written without them.
+    /// A list or object that names none is more often the second.
     fn add_both(&mut self, jackson: (Kind, Option<Reason>), plain: (Kind, Option<Reason>), is_group: bool) {
         let both = if is_group { [plain, jackson] } else { [jackson, plain] };
         self.0.extend(both.into_iter().filter_map(|(kind, reason)| Some((kind, reason?))));
@@ -82,8 +84,8 @@ impl Kinds {
     }
 }
 
-/// What is behind a compression, which came out with the length that the payload announces. That is more than weak,
-/// also if nothing is known of what came out.
+/// What is behind a compression, which came out with the length that the payload announces. That is more than
+/// weak, also if nothing is known of what came out.
 fn packed(compression: Compression, inside: &[u8]) -> Kinds {
     let mut kinds = plain(inside);
     let is_known = kinds.0.iter().any(|(_, reason)| *reason > Reason::Weak);
@@ -120,12 +122,17 @@ fn kryo(payload: &[u8], kinds: &mut Kinds) {
     if described::is(Kind::Kryo5, payload) {
         return kinds.add(Kind::Kryo5, Reason::Magic);
     }
-    match Kryo5.decode(payload) {
+    match value(&Kryo5, payload) {
         // Redisson stores no nulls.
-        Ok(Value::Null) => kinds.add(Kind::Kryo5, Reason::Weak),
-        Ok(value) => kinds.add(Kind::Kryo5, round_trip(&Kryo5, &value, payload)),
-        Err(_) => {}
+        Some(Value::Null) => kinds.add(Kind::Kryo5, Reason::Weak),
+        Some(value) => kinds.add(Kind::Kryo5, round_trip(&Kryo5, &value, payload)),
+        None => {}
     }
+}
+
+/// The value that a codec reads. Each of them may use all memory that the payload may take.
+fn value(codec: &impl Codec<Value>, payload: &[u8]) -> Option<Value> {
+    memory::within(usize::MAX, || codec.decode(payload).ok())
 }
 
 /// Whether the codec writes the same bytes again.
@@ -157,12 +164,10 @@ fn readable(text: &str, kinds: &mut Kinds) {
         kinds.add(Kind::Double, likely(text.contains('.') || same(Double.encode(&value))));
     }
     let json = json::compact(text);
-    let of_jackson = json.as_deref().and_then(|json| {
-        match Codec::<Value>::decode(&JsonJackson, text.as_bytes()) {
-            Ok(value) => Some(likely_class(&value, Reason::Decodes)),
-            // An object mapper of the application wrote other values behind the same classes.
-            Err(_) => (json.contains("\"@class\":\"") || json.contains("[\"java.")).then_some(Reason::Magic),
-        }
+    let of_jackson = json.as_deref().and_then(|json| match value(&JsonJackson, text.as_bytes()) {
+        Some(value) => Some(likely_class(&value, Reason::Decodes)),
+        // An object mapper of the application wrote other values behind the same classes.
+        None => (json.contains("\"@class\":\"") || json.contains("[\"java.")).then_some(Reason::Magic),
     });
     let of_json = json.map(|_| likely(of_jackson != Some(Reason::Magic)));
     let first = text.trim_start().chars().next();
@@ -173,27 +178,27 @@ fn readable(text: &str, kinds: &mut Kinds) {
 
 /// CBOR and MessagePack.
 fn binary(payload: &[u8], is_printable: bool, kinds: &mut Kinds) {
-    let reason = |codec: &dyn Fn(&Value) -> Reason, value: &Value| match codec(value) {
-        Reason::RoundTrip if is_printable => Reason::Decodes,
-        Reason::Decodes if is_printable => Reason::Weak,
-        reason => reason,
-    };
-    if let Ok(value) = Codec::<Value>::decode(&CborJackson, payload) {
-        let reason = reason(&|value| round_trip(&CborJackson, value, payload), &value);
-        kinds.add(Kind::CborJackson, likely_class(&value, reason));
-    }
-    let jackson = Codec::<Value>::decode(&MsgPackJackson, payload).ok();
-    let plain = Codec::<Value>::decode(&MsgPack, payload).ok();
-    let of_jackson = jackson.as_ref().map(|value| {
-        likely_class(value, reason(&|value| round_trip(&MsgPackJackson, value, payload), value))
-    });
-    let of_plain = plain.as_ref().map(|value| match of_jackson {
+    let cbor = value(&CborJackson, payload)
+        .map(|value| likely_class(&value, unreadable(&CborJackson, &value, payload, is_printable)));
+    kinds.0.extend(cbor.map(|reason| (Kind::CborJackson, reason)));
+    let of_jackson = value(&MsgPackJackson, payload)
+        .map(|value| likely_class(&value, unreadable(&MsgPackJackson, &value, payload, is_printable)));
+    let of_plain = value(&MsgPack, payload).map(|value| match of_jackson {
         Some(Reason::Magic) => Reason::Weak,
         Some(reason) => reason,
-        None => reason(&|value| round_trip(&MsgPack, value, payload), value),
+        None => unreadable(&MsgPack, &value, payload, is_printable),
     });
     let is_group = matches!(payload, [0x80..0xa0 | 0xdc..0xe0, ..]);
     kinds.add_both((Kind::MsgPackJackson, of_jackson), (Kind::MsgPack, of_plain), is_group);
+}
+
+/// Whether a binary codec writes the same bytes again, which says less if they can be read as a text.
+fn unreadable(codec: &impl Codec<Value>, value: &Value, payload: &[u8], is_printable: bool) -> Reason {
+    match round_trip(codec, value, payload) {
+        Reason::RoundTrip if is_printable => Reason::Decodes,
+        _ if is_printable => Reason::Weak,
+        reason => reason,
+    }
 }
 
 /// Magic if Jackson's value names a class, as no other codec writes it.

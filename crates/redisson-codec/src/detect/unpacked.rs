@@ -30,8 +30,8 @@ pub(super) fn unpacked(compression: Compression, payload: &[u8]) -> Result<Vec<u
     }
 }
 
-/// What `SnappyCodec` of Redisson 3 writes: blocks of at most 32,767 bytes, each behind its compressed length as a
-/// big-endian `int`.
+/// What `SnappyCodec` of Redisson 3 writes: blocks of at most 32,767 bytes, each behind its compressed length
+/// as a big-endian `int`.
 fn snappy_blocks(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     let wrong = || CodecError::new("expected blocks of Snappy, each behind its length");
     let (mut inside, mut rest): (Vec<u8>, _) = (Vec::new(), payload);

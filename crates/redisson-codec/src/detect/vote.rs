@@ -8,8 +8,8 @@ use super::rules::{Candidate, Reason, candidates};
 
 /// Names the codec of a queue from several of its payloads. Three are enough nearly always, ten always.
 ///
-/// Each payload speaks for its candidates by their reasons, and a format that cannot read one of the payloads is out.
-/// It keeps the candidates of the payloads, not the payloads.
+/// Each payload speaks for its candidates by their reasons, and a format that cannot read one of the payloads
+/// is out. It keeps the candidates of the payloads, not the payloads.
 ///
 /// # Examples
 /// ```
@@ -87,8 +87,9 @@ impl Detector {
         }
     }
 
-    /// The codec of the queue: one verdict on all payloads. There are several if no format reads all of them, the one
-    /// with most payloads first: the queue has payloads of several codecs. There is none if no payload was added.
+    /// The codec of the queue: one verdict on all payloads. There are several if no format reads all of them,
+    /// the one with most payloads first: the queue has payloads of several codecs. There is none if no
+    /// payload was added.
     ///
     /// # Examples
     /// ```

@@ -8,8 +8,8 @@ mod vectors;
 use redelay_compat_values::vectors::{Row, rows};
 use redisson_codec::detect::{Candidate, Format};
 
-/// The files of vectors, and what wrote the payloads in them. `wrapper-array`, `jsr310` and `iso` are object mappers of
-/// an application in `JsonJacksonCodec`.
+/// The files of vectors, and what wrote the payloads in them. `wrapper-array`, `jsr310` and `iso` are object
+/// mappers of an application in `JsonJacksonCodec`.
 const FILES: [(&str, &str); 38] = [
     ("bytes", "bytes"),
     ("cbor-jackson", "cbor-jackson"),

@@ -19,8 +19,8 @@ fn plain(json: Value) -> Value {
     }
 }
 
-/// Whether one is the other, where a date is its milliseconds or its text, and a number that a double cannot hold its
-/// text.
+/// Whether one is the other, where a date is its milliseconds or its text, and a number that a double cannot
+/// hold its text.
 fn same(found: &Value, expected: &Value) -> bool {
     match (found, expected) {
         (Value::Object(found), Value::Object(expected)) => {
