@@ -74,4 +74,9 @@ fn a_queue_of_two_codecs() {
     assert_eq!(verdicts(&[kryo, jackson, kryo]), ["kryo5: 2", "json-jackson: 1"]);
     assert_eq!(verdicts(&[jackson, b"hello", jackson]), ["json-jackson: 2", "string: 1"]);
     assert_eq!(verdicts(&[kryo, b"\xff\xfe\xfd"]), ["kryo5: 1", "bytes: 1"]);
+    // Without a signature, what reads anything is not better than two codecs.
+    assert_eq!(
+        verdicts(&[b"{\"a\":1}", b"\x03hell\xef", b"\x09\x10"]),
+        ["kryo5: 2", "json (or json-jackson): 1"]
+    );
 }

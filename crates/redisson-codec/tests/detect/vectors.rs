@@ -5,6 +5,8 @@ use std::path::Path;
 
 use redisson_codec::detect::{self, Description, Format, Kind, Reason};
 
+use redisson_codec::{Bytes, Codec, ZStd};
+
 use super::*;
 
 /// How the right candidates of some rows are placed.
@@ -89,6 +91,8 @@ fn each_rule() {
         (b"\xac\xed\x00\x05t\x00\x01a", &["java-serialization Magic", "bytes Weak"]),
         (b":)\n\x01\x40a", &["smile Magic", "bytes Weak", "string Weak"]),
         (b"\x04\x4b\0\0\0\x01", &["jboss-marshalling Magic", "bytes Weak", "string Weak"]),
+        (b"\x04\x3e\x05hello", &["jboss-marshalling Magic", "bytes Weak", "string Weak"]),
+        (b"\x04\x3e\x05hello ", &["bytes Weak", "string Weak"]),
         (b"\x18\x2a", &["cbor-jackson RoundTrip", "bytes Weak", "string Weak"]),
         // As no encoder writes it.
         (b"\x18\x01", &["cbor-jackson Decodes", "bytes Weak", "string Weak"]),
@@ -112,6 +116,13 @@ fn a_length_in_front_must_come_out() {
     assert!(!lz4(b"\0\0\0\x04\x50hello"));
     assert!(!lz4(b"\0\0\0\x05\x50hello "));
     assert!(!lz4(b"\x7f\xff\xff\xff\x50hello"));
+}
+
+#[test]
+fn what_decompresses_to_too_much_is_not_recognised() {
+    let of_length = |length: usize| candidates(&ZStd(Bytes).encode(&vec![0xff; length]).unwrap());
+    assert_eq!(of_length(1 << 20), ["zstd+bytes Decodes", "bytes Weak"]);
+    assert_eq!(of_length((1 << 20) + 1), ["bytes Weak"]);
 }
 
 #[test]
