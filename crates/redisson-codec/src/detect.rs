@@ -54,6 +54,7 @@
 mod described;
 mod format;
 mod json;
+mod printed;
 mod rules;
 mod unpacked;
 mod vote;
