@@ -15,6 +15,7 @@ use crate::conn::Conn;
 use crate::delayed_queue::DelayedQueue;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::inspector::Inspector;
 use crate::partitioned_queue::PartitionedQueue;
 use crate::queue::Queue;
 use crate::telemetry::ClientStats;
@@ -225,6 +226,22 @@ impl Client {
     #[doc(alias = "getDelayedQueue")]
     pub fn delayed_queue<T: 'static>(&self, target: &BlockingQueue<T>) -> DelayedQueue<T> {
         DelayedQueue::new(target.queue(), target.codec().clone())
+    }
+
+    /// Returns an [`Inspector`], which looks into any queue of the server with commands that only read. No
+    /// command is sent.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(client: redelay::Client) -> redelay::Result<()> {
+    /// let next = client.inspector().pending("orders", None, 1).await?;
+    /// println!("the next one is due at {:?}", next.first().map(|entry| entry.due));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn inspector(&self) -> Inspector {
+        Inspector::new(self.engine.clone(), self.conn.clone())
     }
 
     /// Returns counters and gauges of this client. Cheap: it sends nothing to the server.

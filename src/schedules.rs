@@ -30,6 +30,13 @@ pub(crate) struct Named {
 }
 
 impl Named {
+    /// A schedule as the server has it: its name, its next run, and its record.
+    pub(crate) fn new(name: Bytes, score: Bytes, bytes: Option<Bytes>) -> Self {
+        let next = std::str::from_utf8(&score).ok().and_then(|score| score.parse::<f64>().ok());
+        let next = next.filter(|next| *next != f64::INFINITY).map(|next| next.max(0.0) as u64);
+        Self { name, next, score, bytes }
+    }
+
     /// Its state, if there is one: the record may have been deleted by hand. An error says why the record
     /// cannot be read, and what to do.
     pub(crate) fn state(&self) -> Result<Option<State>, &'static str> {
@@ -82,10 +89,8 @@ fn found(reply: Reply) -> Result<Found, OpError> {
     let disagree = parts.next().unwrap_or(Reply::Nil).into_int()? > 0;
     let mut schedules = Vec::new();
     while let (Some(name), Some(next), Some(bytes)) = (parts.next(), parts.next(), parts.next()) {
-        let score = next.clone().into_optional_bytes()?.unwrap_or_default();
-        let next = next.into_optional_score()?.filter(|next| *next != f64::INFINITY);
-        let (name, bytes) = (name.into_bytes()?, bytes.into_optional_bytes()?);
-        schedules.push(Named { name, next: next.map(|next| next.max(0.0) as u64), score, bytes });
+        let score = next.into_optional_bytes()?.unwrap_or_default();
+        schedules.push(Named::new(name.into_bytes()?, score, bytes.into_optional_bytes()?));
     }
     Ok(Found { now, disagree, schedules })
 }

@@ -3,5 +3,6 @@
 
 pub(crate) mod entry;
 pub(crate) mod keys;
+pub(crate) mod letter;
 pub(crate) mod message;
 pub(crate) mod time;

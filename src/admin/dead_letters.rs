@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::queue::{Op, Queue};
 use crate::scripts;
 use crate::wire::keys::MessageKeys;
+use crate::wire::letter::Letter;
 use crate::wire::message::MessageId;
 use crate::wire::time;
 
@@ -60,6 +61,29 @@ pub struct DeadLetter {
     /// Its place among the others, as the server wrote it.
     #[serde(skip)]
     score: Bytes,
+}
+
+impl DeadLetter {
+    /// Reads the content of a letter. `None` for what another program wrote.
+    pub(crate) fn read(id: MessageId, score: Bytes, content: &[u8]) -> Option<Self> {
+        let Letter { reason, error, failed, lost, first, died, payload } = Letter::parse(content)?;
+        Some(Self {
+            id,
+            reason,
+            error,
+            failed,
+            lost,
+            first_received: time::from_epoch_millis(first),
+            died: time::from_epoch_millis(died),
+            payload,
+            score,
+        })
+    }
+
+    /// Its place among the others.
+    pub(crate) fn cursor(&self) -> Cursor {
+        [self.score.clone(), self.id.bytes()]
+    }
 }
 
 impl fmt::Debug for DeadLetter {
@@ -216,8 +240,7 @@ impl DeadLetters {
     pub async fn read(&self, after: Option<&DeadLetter>, max: usize) -> Result<Vec<DeadLetter>> {
         let op = self.queue.reading("dead_letters().read");
         let mut letters = Vec::new();
-        let mut cursor =
-            after.map_or_else(Cursor::default, |letter| [letter.score.clone(), letter.id.bytes()]);
+        let mut cursor = after.map_or_else(Cursor::default, DeadLetter::cursor);
         while letters.len() < max {
             let (next, more) = self.read_once(op, cursor, max - letters.len()).await?;
             letters.extend(more);

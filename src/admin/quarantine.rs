@@ -87,6 +87,18 @@ impl Hash for Quarantined {
 }
 
 impl Quarantined {
+    /// An entry of which no neighbours are known.
+    pub(crate) fn alone(target: Bytes, score: Bytes, entry: Bytes, before: usize) -> Self {
+        let due = due(&score);
+        let page = Arc::new(Page { pairs: vec![[score.clone(), entry.clone()]], known: 0 });
+        Self { due, entry, score, target, page, at: 0, before }
+    }
+
+    /// How many entries of the list were in front of it, and what it is there.
+    pub(crate) fn position(&self) -> (usize, [&Bytes; 2]) {
+        (self.before, [&self.score, &self.entry])
+    }
+
     /// The entries near which the reading goes on: itself, the one behind it, and some of those in front of
     /// it, the nearest one first. For each, how many entries are in front of it at most, and whether the
     /// reading goes on behind it.

@@ -58,6 +58,25 @@ pub struct UnsettledMessage {
     score: Bytes,
 }
 
+impl UnsettledMessage {
+    /// A message of this record. Its time is over at `at`, epoch ms, which the server wrote as `score`.
+    pub(crate) fn new(id: MessageId, record: Record, score: Bytes, at: f64, clock: i64) -> Self {
+        Self {
+            id,
+            attempt: 1 + u32::from(record.failed) + u32::from(record.lost),
+            first_received: time::from_epoch_millis(record.first),
+            remaining: Duration::from_millis((at - clock as f64).max(0.0) as u64),
+            payload: record.payload,
+            score,
+        }
+    }
+
+    /// Its place among the others that wait.
+    pub(crate) fn cursor(&self) -> Cursor {
+        [self.score.clone(), self.id.bytes()]
+    }
+}
+
 impl fmt::Debug for UnsettledMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Payloads must not get into a log.
@@ -324,8 +343,7 @@ impl Unsettled {
     ) -> Result<Vec<UnsettledMessage>> {
         let op = self.queue.reading("unsettled().waiting");
         let mut messages = Vec::new();
-        let mut cursor =
-            after.map_or_else(Cursor::default, |message| [message.score.clone(), message.id.bytes()]);
+        let mut cursor = after.map_or_else(Cursor::default, UnsettledMessage::cursor);
         while messages.len() < max {
             let most = CALL.min(max - messages.len());
             let (clock, read) = self.read_set(op, &self.keys.retries, cursor, most, "records").await?;
@@ -509,15 +527,9 @@ fn read_messages(clock: i64, reply: Vec<Reply>) -> Option<Vec<(Cursor, Option<Un
         let (member, score) = (member.into_bytes().ok()?, reply.next()?);
         let (at, score) = (score.clone().into_optional_score().ok()??, score.into_bytes().ok()?);
         let record = Record::parse(&reply.next()?.into_bytes().ok()?);
-        let message =
-            <[u8; 16]>::try_from(&member[..]).ok().zip(record).map(|(id, record)| UnsettledMessage {
-                id: MessageId(id),
-                attempt: 1 + u32::from(record.failed) + u32::from(record.lost),
-                first_received: time::from_epoch_millis(record.first),
-                remaining: Duration::from_millis((at - clock as f64).max(0.0) as u64),
-                payload: record.payload,
-                score: score.clone(),
-            });
+        let message = <[u8; 16]>::try_from(&member[..]).ok().zip(record);
+        let message = message
+            .map(|(id, record)| UnsettledMessage::new(MessageId(id), record, score.clone(), at, clock));
         messages.push(([score, member], message));
     }
     Some(messages)

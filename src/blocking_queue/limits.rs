@@ -64,22 +64,37 @@ impl RateLimit {
     }
 
     /// The time of one message in µs.
-    fn interval(&self, op: Op<'_>) -> Result<u128> {
+    fn interval(&self) -> std::result::Result<u128, &'static str> {
         if self.burst == 0 {
-            return Err(op.invalid("a burst of 0 lets nothing through; use 1 or more"));
+            return Err("a burst of 0 lets nothing through; use 1 or more");
         }
         if self.messages == 0 {
-            return Err(op.invalid("a rate of 0 would stop all receivers; use pause() for that"));
+            return Err("a rate of 0 would stop all receivers; use pause() for that");
         }
         if u128::from(self.messages) > self.per.as_micros() {
-            return Err(op.invalid("a limit of more than a million messages a second"));
+            return Err("a limit of more than a million messages a second");
         }
         let interval = self.per.as_micros().div_ceil(self.messages.into());
         if interval > MOST_INTERVAL {
-            return Err(op.invalid("a limit of less than one message a day"));
+            return Err("a limit of less than one message a day");
         }
         Ok(interval)
     }
+
+    /// The limit in these fields of the control hash: [`FIELDS`](Self::FIELDS).
+    pub(crate) fn stored([interval, messages, per, burst]: [Option<u64>; 4]) -> Option<Self> {
+        let small = |number: u64| u32::try_from(number).ok();
+        let burst = burst.and_then(small).unwrap_or(1);
+        interval.filter(|interval| *interval > 0).map(|interval| {
+            let given = messages.and_then(small).zip(per.map(Duration::from_nanos));
+            let given = given.map(|(messages, per)| Self { messages, per, burst });
+            // Otherwise, the time of one message was written by hand.
+            let given = given.filter(|given| given.interval().is_ok_and(|given| given == interval.into()));
+            given.unwrap_or(Self { messages: 1, per: Duration::from_micros(interval), burst })
+        })
+    }
+
+    pub(crate) const FIELDS: [&str; 4] = ["interval", "rate", "per", "burst"];
 }
 
 /// A day, in µs.
@@ -237,7 +252,7 @@ impl<T: 'static> BlockingQueue<T> {
             let command = |command| fields.into_iter().fold(command, Command::arg);
             return self.control(op, Command::new("HDEL"), command).await;
         };
-        let interval = limit.interval(op)?;
+        let interval = limit.interval().map_err(|why| op.invalid(why))?;
         self.control(op, Command::new("HSET"), |command| {
             let command = command.arg("interval").number(interval).arg("burst").number(limit.burst);
             // For `rate_limit`.
@@ -266,23 +281,14 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn rate_limit(&self) -> Result<Option<RateLimit>> {
         let op = self.queue.reading("rate_limit");
         let command = Command::new("HMGET").arg(self.queue.keys.of_messages().control);
-        let command = ["interval", "rate", "per", "burst"].into_iter().fold(command, Command::arg);
+        let command = RateLimit::FIELDS.into_iter().fold(command, Command::arg);
         let fields: [Reply; 4] = op.parts(op.call(command.only_reads()).await?)?;
         let mut numbers = [None; 4];
         for (number, field) in numbers.iter_mut().zip(fields) {
             *number =
                 op.optional_bytes(field)?.and_then(|digits| std::str::from_utf8(&digits).ok()?.parse().ok());
         }
-        let [interval, messages, per, burst] = numbers;
-        let small = |number: u64| u32::try_from(number).ok();
-        let burst = burst.and_then(small).unwrap_or(1);
-        Ok(interval.filter(|interval| *interval > 0).map(|interval| {
-            let given = messages.and_then(small).zip(per.map(Duration::from_nanos));
-            let given = given.map(|(messages, per)| RateLimit { messages, per, burst });
-            // Otherwise, the time of one message was written by hand.
-            let given = given.filter(|given| given.interval(op).is_ok_and(|given| given == interval.into()));
-            given.unwrap_or(RateLimit { messages: 1, per: Duration::from_micros(interval), burst })
-        }))
+        Ok(RateLimit::stored(numbers))
     }
 
     /// Changes fields of the control hash, and wakes up the receivers that are held back.

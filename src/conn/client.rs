@@ -32,6 +32,14 @@ pub(super) type Lost = (Error, Option<Server>);
 /// The report of a new connection.
 pub(super) type Back = Server;
 
+/// What is subscribed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    Channels,
+    /// All channels that match, also those that nobody has used yet.
+    Patterns,
+}
+
 /// A client of the library. It has one connection at a time.
 #[derive(Clone)]
 pub(super) struct Client(pub(super) fred::clients::Client);
@@ -107,22 +115,27 @@ impl Client {
         self.0.subscribe(channel).await
     }
 
-    /// Unsubscribes from channels and subscribes to others. Returns whether the answer of the server is that
-    /// of a `PING` that is sent with them.
+    /// Unsubscribes from channels or patterns, and subscribes to others. Returns whether the answer of the
+    /// server is that of a `PING` that is sent with them.
     ///
     /// The library expects no reply to the others, and passes a refusal to the next command that has one.
     /// That command must be sent with them, in a pipeline: otherwise the refusal would be lost.
     pub(super) async fn resubscribe(
         &self,
+        to: To,
         unwanted: Vec<String>,
         wanted: Vec<String>,
     ) -> Result<bool, Error> {
         let pipeline = self.0.pipeline();
-        if !unwanted.is_empty() {
-            pipeline.unsubscribe(unwanted).await?;
+        match to {
+            To::Channels if !unwanted.is_empty() => pipeline.unsubscribe(unwanted).await?,
+            To::Patterns if !unwanted.is_empty() => pipeline.punsubscribe(unwanted).await?,
+            _ => {}
         }
-        if !wanted.is_empty() {
-            pipeline.subscribe(wanted).await?;
+        match to {
+            To::Channels if !wanted.is_empty() => pipeline.subscribe(wanted).await?,
+            To::Patterns if !wanted.is_empty() => pipeline.psubscribe(wanted).await?,
+            _ => {}
         }
         let ping = CustomCommand::new_static("PING", ClusterHash::Random, false);
         pipeline.custom::<(), &str>(ping, vec![]).await?;

@@ -199,6 +199,11 @@ impl Cluster {
         self.masters.borrow().addresses()
     }
 
+    /// One slot of each master.
+    pub(super) fn slots_of_masters(&self) -> Vec<Slot> {
+        self.masters.borrow().table.slots_of_masters()
+    }
+
     /// Whether all masters are connected.
     pub(super) fn is_connected(&self) -> bool {
         let masters = self.masters.borrow();

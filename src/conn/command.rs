@@ -97,10 +97,19 @@ impl Command {
         let key = match self.name {
             "EVAL" | "EVALSHA" if self.args.get(1).is_some_and(|keys| keys == "0") => None,
             "EVAL" | "EVALSHA" => self.args.get(2),
-            "CLIENT" | "CLUSTER" | "CONFIG" | "INFO" | "PING" | "SENTINEL" | "TIME" | "WAIT" => None,
+            _ if self.has_no_key() => None,
             _ => self.args.first(),
         };
         key.map(|key| Slot::of(key))
+    }
+
+    /// Whether it is about a server, and not about a key.
+    fn has_no_key(&self) -> bool {
+        const KEYLESS: [&str; 11] = [
+            "ACL", "CLIENT", "CLUSTER", "CONFIG", "INFO", "PING", "PUBSUB", "SCAN", "SENTINEL", "TIME",
+            "WAIT",
+        ];
+        KEYLESS.contains(&self.name)
     }
 
     /// Its keys.
@@ -111,6 +120,7 @@ impl Command {
                 self.args.get(2..2 + count.unwrap_or(0)).unwrap_or_default()
             }
             "RPOPLPUSH" | "LMOVE" => self.args.get(..2).unwrap_or_default(),
+            _ if self.has_no_key() => &[],
             _ => self.args.get(..1).unwrap_or_default(),
         }
     }

@@ -30,6 +30,8 @@ pub(super) enum Expect {
     StringsOrNil(usize),
     /// An array that begins with this number.
     Tagged(i64),
+    /// An array of any length, of strings and nils.
+    OptionalStrings,
     /// An array, maps, or nil.
     OfSentinel,
 }
@@ -53,6 +55,9 @@ impl Expect {
             "HDEL" | "ZREM" => Self::Int(0..=count(args.len() - 1)),
             "INFO" | "TYPE" => Self::Bytes,
             "HLEN" | "LLEN" | "LREM" | "ZCARD" => Self::Int(0..=i64::MAX),
+            "HSTRLEN" | "ZCOUNT" => Self::Int(0..=i64::MAX),
+            "HGET" => Self::BytesOrNil,
+            "HMGET" | "LRANGE" | "ZRANGE" | "ZRANGEBYSCORE" => Self::OptionalStrings,
             "LPOS" => Self::IntOrNil,
             "HEXISTS" | "PEXPIRE" => Self::Int(0..=1),
             "PING" => Self::Text("PONG"),
@@ -87,6 +92,9 @@ impl Expect {
             | (Self::OfSentinel, Reply::Array(_) | Reply::Nil) => true,
             (Self::IntOrNil | Self::BytesOrNil | Self::StringsOrNil(_), Reply::Nil) => true,
             (Self::Strings(count) | Self::StringsOrNil(count), Reply::Array(items)) => strings(items, *count),
+            (Self::OptionalStrings, Reply::Array(items)) => {
+                items.iter().all(|item| matches!(item, Reply::Bytes(_) | Reply::Nil))
+            }
             (Self::Tagged(tag), Reply::Array(items)) => items.first() == Some(&Reply::Int(*tag)),
             _ => false,
         }

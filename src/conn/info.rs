@@ -4,12 +4,12 @@
 pub(super) const OLDEST_SERVER: (u32, u32) = (6, 2);
 
 /// The field of this name in the reply of `INFO`.
-pub(super) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
 /// What the server is, with its own version: `Redis 7.0.15`, `Valkey 9.1.0`.
-pub(super) fn product(info: &str) -> String {
+pub(crate) fn product(info: &str) -> String {
     match (field(info, "valkey_version"), field(info, "redis_version")) {
         (Some(version), _) => format!("Valkey {version}"),
         (None, Some(version)) => format!("Redis {version}"),

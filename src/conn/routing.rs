@@ -67,6 +67,16 @@ impl Conn {
         }
     }
 
+    /// The same connections, for each server that has queues: what has no key is sent to that one.
+    pub(crate) fn each_server(&self) -> Vec<Self> {
+        match &self.base.servers {
+            Servers::One(_) => vec![self.clone()],
+            Servers::Cluster(cluster) => {
+                cluster.slots_of_masters().into_iter().map(|slot| self.in_slot(Some(slot))).collect()
+            }
+        }
+    }
+
     /// Leads a connection to the queue's server, unless the URL alone says where it is.
     pub(super) fn lead(&self) -> Option<Lead> {
         self.base.shared.lead(self.slot.unwrap_or(Slot::ANY))

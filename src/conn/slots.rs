@@ -2,7 +2,7 @@
 //!
 //! One server is described by the same table as a cluster: it serves all slots.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 
@@ -86,6 +86,13 @@ impl Table {
     /// The servers that serve slots.
     pub(super) fn masters(&self) -> BTreeSet<&Address> {
         self.ranges.iter().map(|range| &range.server).collect()
+    }
+
+    /// One slot of each of them.
+    pub(super) fn slots_of_masters(&self) -> Vec<Slot> {
+        let first: BTreeMap<_, _> =
+            self.ranges.iter().rev().map(|range| (&range.server, range.first)).collect();
+        first.into_values().filter_map(Slot::numbered).collect()
     }
 
     pub(super) fn servers(&self) -> &[Address] {

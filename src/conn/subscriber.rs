@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
-use super::client::{Client, Message, content};
+use super::client::{Client, Message, To, content};
 use super::link::Link;
 use super::pushed::{Push, Pushed};
 use super::role::Role;
@@ -39,7 +39,7 @@ pub(crate) enum Notice {
     Confirmed(Vec<Arc<str>>),
     /// A message on a channel.
     Message { channel: String, payload: Bytes },
-    /// The server has refused this channel, which is wanted again. It is tried again anyway.
+    /// The server has refused this channel, which is wanted again, or this pattern. It is tried again anyway.
     Refused(Arc<str>),
     /// Messages were lost, it is not known which. The connection is still there.
     Missed,
@@ -83,6 +83,7 @@ impl Channels {
 
 /// A connection for subscriptions. Ends when the [`Channels`] of these wishes are dropped.
 pub(super) async fn subscriber(
+    to: To,
     options: Options,
     lead: Option<Lead>,
     shared: Shared,
@@ -99,6 +100,7 @@ pub(super) async fn subscriber(
     let messages = Pushed::of(&link, Client::messages);
     let ping = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     let subscriber = Subscriber {
+        to,
         link,
         messages,
         ping,
@@ -119,6 +121,7 @@ pub(super) async fn subscriber(
 }
 
 struct Subscriber {
+    to: To,
     link: Arc<Link>,
     messages: Pushed<Message>,
     ping: Interval,
@@ -151,7 +154,7 @@ impl Subscriber {
             let notice = match step {
                 Step::Notice(notice) => notice,
                 Step::Subscribe => match self.confirm().await {
-                    Some(confirmed) => Notice::Confirmed(confirmed),
+                    Some(notice) => notice,
                     None => continue,
                 },
                 Step::Again => continue,
@@ -242,7 +245,7 @@ impl Subscriber {
 
     /// Unsubscribes from unwanted channels, subscribes to one batch, and waits until the server has confirmed
     /// both.
-    async fn confirm(&mut self) -> Option<Vec<Arc<str>>> {
+    async fn confirm(&mut self) -> Option<Notice> {
         let session = self.link.session()?;
         let batch = self.next_batch();
         let confirmed = self.exchange(&batch).await;
@@ -251,9 +254,11 @@ impl Subscriber {
         }
         if let Err(error) = confirmed {
             // Refused, or silent. Either way the replies of this connection can no longer be trusted.
+            let refused = batch.first().filter(|_| self.to == To::Patterns).cloned();
+            let refused = refused.filter(|_| matches!(error, OpError::Server(_)));
             self.put_off(batch, &error);
             self.give_up_connection().await;
-            return None;
+            return refused.map(Notice::Refused);
         }
         self.failures = 0;
         self.unwanted.clear();
@@ -267,7 +272,7 @@ impl Subscriber {
         if self.unconfirmed.is_empty() && std::mem::take(&mut self.is_failing) {
             events::announcements_back();
         }
-        (!batch.is_empty()).then_some(batch)
+        (!batch.is_empty()).then_some(Notice::Confirmed(batch))
     }
 
     /// After a failure: searches for the refused channel, or pauses before it is tried again.
@@ -295,7 +300,7 @@ impl Subscriber {
     async fn exchange(&self, batch: &[Arc<str>]) -> Result<(), OpError> {
         let names = |channels: &[Arc<str>]| channels.iter().map(ToString::to_string).collect::<Vec<_>>();
         let client = self.link.client();
-        let exchange = client.resubscribe(names(&self.unwanted), names(batch));
+        let exchange = client.resubscribe(self.to, names(&self.unwanted), names(batch));
         let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
             Err(_) => return Err(OpError::Unknown(Cause::silence())),
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {

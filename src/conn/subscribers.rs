@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::address::Address;
+use super::client::To;
 use super::cluster::Cluster;
 use super::shared::Shared;
 use super::slot::Slot;
@@ -25,7 +26,7 @@ impl Conn {
         match &self.base.servers {
             Servers::One(_) => {
                 let lead = shared.lead(Slot::ANY);
-                tokio::spawn(subscriber(options, lead, shared, wishes, notices));
+                tokio::spawn(subscriber(To::Channels, options, lead, shared, wishes, notices));
             }
             Servers::Cluster(cluster) => {
                 let (at, servers) = (HashMap::new(), HashMap::new());
@@ -77,7 +78,8 @@ impl Subscribers {
             let channels = self.servers.entry(server.clone()).or_insert_with(|| {
                 let (channels, wishes) = Channels::new();
                 let shared = shared.for_another_server();
-                tokio::spawn(subscriber(options.at(server), None, shared, wishes, notices.clone()));
+                let options = options.at(server);
+                tokio::spawn(subscriber(To::Channels, options, None, shared, wishes, notices.clone()));
                 channels
             });
             channels.subscribe(channel.clone());

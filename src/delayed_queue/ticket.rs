@@ -57,7 +57,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    pub(super) fn new(keys: &Keys, entry: Bytes, due: u64) -> Self {
+    pub(crate) fn new(keys: &Keys, entry: Bytes, due: u64) -> Self {
         Self { target: String::from_utf8_lossy(keys.target()).into_owned(), entry, due }
     }
 

@@ -14,6 +14,7 @@
 //! Redisson. All other bytes are malformed: [`payload`] returns `None`.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
 use uuid::Uuid;
 
 /// The layout in which a handle writes entries. Both layouts are always read.
@@ -33,7 +34,8 @@ use uuid::Uuid;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EntryFormat {
     /// The layout since Redisson 3.21.1 (2023-05).
@@ -85,16 +87,38 @@ pub(crate) fn pack_job(id: &[u8], payload: &[u8]) -> Bytes {
     entry.freeze()
 }
 
+/// What is in an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts<'a> {
+    pub(crate) format: EntryFormat,
+    pub(crate) id: &'a [u8],
+    pub(crate) payload: &'a [u8],
+    /// Bytes behind the payload, which nobody reads.
+    pub(crate) trailing: usize,
+}
+
+/// The parts of an entry of either format, or `None` if the entry is malformed.
+pub(crate) fn parts(entry: &[u8]) -> Option<Parts<'_>> {
+    let end = 1 + usize::from(*entry.first()?);
+    let current = split(entry, end).map(|(payload, trailing)| Parts {
+        format: EntryFormat::Current,
+        id: &entry[1..end],
+        payload,
+        trailing: trailing.len(),
+    });
+    let legacy = split(entry, 8).map(|(payload, trailing)| Parts {
+        format: EntryFormat::Legacy,
+        id: &entry[..8],
+        payload,
+        trailing: trailing.len(),
+    });
+    let exact = |parts: &Parts<'_>| parts.trailing == 0;
+    current.filter(exact).or(legacy.filter(exact)).or(current)
+}
+
 /// The payload of an entry of either format, or `None` if the entry is malformed.
 pub(crate) fn payload(entry: &[u8]) -> Option<&[u8]> {
-    let current = split(entry, 1 + usize::from(*entry.first()?));
-    if let Some((payload, [])) = current {
-        return Some(payload);
-    }
-    if let Some((payload, [])) = split(entry, 8) {
-        return Some(payload);
-    }
-    current.map(|(payload, _trailing)| payload)
+    parts(entry).map(|parts| parts.payload)
 }
 
 /// The same, without a copy: both share their memory.

@@ -64,9 +64,10 @@ struct Names {
 
 impl Keys {
     /// `name` is the name after mapping. Redisson maps first, and looks for the brace in the result.
-    pub(crate) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: impl AsRef<[u8]>) -> Self {
+        let name = name.as_ref();
         // Any '{' counts, even one that makes no valid hash tag: "a{b" gets no braces.
-        let [open, close] = if name.contains('{') { ["", ""] } else { ["{", "}"] };
+        let [open, close]: [&[u8]; 2] = if name.contains(&b'{') { [b"", b""] } else { [b"{", b"}"] };
         let prefixes = [
             "redisson_delay_queue_timeout:",
             "redisson_delay_queue:",
@@ -76,7 +77,8 @@ impl Keys {
             "redisson_delay_queue_channel:",
             MOVED,
         ];
-        let all: Bytes = prefixes.map(|prefix| format!("{prefix}{open}{name}{close}")).concat().into();
+        let all: Bytes =
+            prefixes.map(|prefix| [prefix.as_bytes(), open, name, close].concat()).concat().into();
         let tag = open.len() + name.len() + close.len();
         let mut end = 0;
         let [timeout_set, ordered_list, quarantine, claims, scratch, channel, moved] =

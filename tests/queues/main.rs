@@ -3,6 +3,7 @@
 mod announced;
 mod dead_letters;
 mod handlers;
+mod inspector;
 mod jobs;
 mod limits;
 mod long_lists;

@@ -103,11 +103,17 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     pub(super) fn stored(&self, op: Op<'_>, name: &Bytes, state: State) -> Result<StoredSchedule<T>> {
-        let State { record, next, .. } = state;
+        let value = op.decode(&*self.codec, state.record.payload.clone())?;
+        Ok(StoredSchedule::new(name, value, state))
+    }
+}
+
+impl<T> StoredSchedule<T> {
+    pub(crate) fn new(name: &Bytes, value: T, State { record, next, .. }: State) -> Self {
         let Recurrence { when, start, end, missed } = record.recurrence;
-        Ok(StoredSchedule {
+        Self {
             name: String::from_utf8_lossy(name).into_owned(),
-            value: op.decode(&*self.codec, record.payload)?,
+            value,
             text: when.to_string(),
             start: start.map(time::from_epoch_millis),
             end: end.map(time::from_epoch_millis),
@@ -115,7 +121,7 @@ impl<T: 'static> DelayedQueue<T> {
             next: next.filter(|_| !record.is_paused).map(time::from_epoch_millis),
             last: (record.last > 0).then(|| time::from_epoch_millis(record.last)),
             is_paused: record.is_paused,
-        })
+        }
     }
 }
 

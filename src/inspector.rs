@@ -1,0 +1,95 @@
+//! `Inspector`: looks into the queues of a server, of Redisson and of redelay, with plain commands that only
+//! read.
+//!
+//! `find` finds queues, `overview` counts what is in them, and a file for each place reads what is there:
+//! `pending`, `ready`, `messages`, `quarantine`, `schedules`. They read through `look`, and go on behind a
+//! [`Place`].
+
+mod due;
+mod find;
+mod list;
+mod look;
+mod messages;
+mod overview;
+mod pending;
+mod place;
+mod quarantine;
+mod ready;
+mod schedules;
+mod server;
+mod size;
+mod sorted;
+mod unknown;
+mod watch;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use due::DueCount;
+pub use find::Queues;
+pub use overview::Overview;
+pub use pending::PendingEntry;
+pub use place::Place;
+pub use ready::ReadyPayload;
+pub use server::{Role, Server};
+pub use unknown::Unknown;
+pub use watch::{Happening, Happenings};
+
+use crate::conn::Conn;
+use crate::engine::Engine;
+
+/// Looks into the queues of a server, those of Java services included.
+/// [`Client::inspector`](crate::Client::inspector) returns it.
+///
+/// # Looking never hurts
+/// An inspector sends plain commands that only read, and no scripts. So it works for a user who may only read
+/// (`+@read +scan +time +info +type +pubsub`), and on a replica. A command reads at most 1,000 entries, and
+/// about 1 MB: how many follows from the lengths of those before. None takes longer in a longer queue, but
+/// for the steps to a place in it.
+///
+/// A client that is used for nothing else sends nothing that writes.
+///
+/// # Names
+/// A name is that of the queue on the server, as [`queues`](Self::queues) finds it: not mapped by
+/// [`ClientBuilder::map_names`](crate::client::ClientBuilder::map_names), and not necessarily text.
+///
+/// # Pages
+/// Each method that reads entries takes a [`Place`] to go on behind, and a limit. What stays where it is gets
+/// returned once, whatever others take or offer meanwhile.
+///
+/// # Unknown is not zero
+/// A server may refuse a question: the user lacks a permission, or a key has another type. [`Overview`] and
+/// [`Server`] then have `None` there, and say why in `unknown`.
+///
+/// # Examples
+/// ```no_run
+/// use futures::TryStreamExt;
+///
+/// # async fn example() -> redelay::Result<()> {
+/// let client = redelay::Client::connect("redis://localhost").await?;
+/// let inspector = client.inspector();
+/// let names: Vec<_> = inspector.queues("*").try_collect().await?;
+/// for queue in inspector.overview(&names).await? {
+///     println!("{:?}: {:?} pending, {:?} overdue", queue.name, queue.pending, queue.overdue);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Inspector {
+    conn: Conn,
+    /// The connections end with it.
+    _engine: Arc<Engine>,
+}
+
+impl Inspector {
+    pub(crate) fn new(engine: Arc<Engine>, conn: Conn) -> Self {
+        Self { conn, _engine: engine }
+    }
+}
+
+impl fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspector").field("server", &self.conn.server()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,231 @@
+//! Finding the queues of a server: by their pending keys, by redelay's keys, and by those who listen.
+
+pub(super) mod glob;
+pub(super) mod names;
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use futures::stream::{self, BoxStream, Stream};
+use tokio::time::sleep;
+
+use super::Inspector;
+use super::look::failed;
+use super::unknown::{Unknown, Unknowns};
+use crate::conn::{Command, Conn, OpError, Reply};
+use crate::error::Result;
+use names::{Found, KEYS};
+
+/// How many keys one command looks at.
+const COUNT: usize = 500;
+/// The pause between two of them, so that others are served.
+const PAUSE: Duration = Duration::from_millis(1);
+/// How many names are looked at in one pipeline.
+const BATCH: usize = 200;
+const ATTEMPT: &str = "`inspector().queues`";
+
+/// The names of queues, as they are found. [`Inspector::queues`] returns this stream. Each name comes once.
+pub struct Queues {
+    names: BoxStream<'static, Result<Bytes>>,
+    unknown: Arc<Mutex<Unknowns>>,
+}
+
+impl Queues {
+    /// What the server has refused to say: without the permission for `PUBSUB CHANNELS`, queues are not found
+    /// that are empty and have live clients. Complete when the stream has ended.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use futures::TryStreamExt;
+    /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
+    /// let mut queues = inspector.queues("shop:*");
+    /// let names: Vec<_> = (&mut queues).try_collect().await?;
+    /// println!("{} queues; not known: {:?}", names.len(), queues.unknown());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn unknown(&self) -> Vec<Unknown> {
+        self.unknown.lock().unwrap_or_else(PoisonError::into_inner).to_vec()
+    }
+}
+
+impl Stream for Queues {
+    type Item = Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.names.as_mut().poll_next(context)
+    }
+}
+
+impl fmt::Debug for Queues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queues").finish_non_exhaustive()
+    }
+}
+
+impl Inspector {
+    /// Finds queues whose names match a pattern: `*` any bytes, `?` one byte, `[ab]` and `[a-z]` one of
+    /// these, `\` takes the next one as it is. `*` alone matches all.
+    ///
+    /// A queue is found if something is pending, if redelay keeps something of it, or if a client holds its
+    /// delayed queue now. A queue of which only the ready list is left cannot be told from any other list.
+    ///
+    /// It looks at all keys of the database, 500 at a time, with a pause of 1 ms. In a cluster it asks each
+    /// master.
+    ///
+    /// # Errors
+    /// The stream ends with [`Unavailable`](crate::ErrorKind::Unavailable), or
+    /// [`Refused`](crate::ErrorKind::Refused) without the permissions `SCAN` and `TYPE`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use futures::TryStreamExt;
+    /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
+    /// let mut queues = inspector.queues("*");
+    /// while let Some(name) = queues.try_next().await? {
+    ///     println!("{}", String::from_utf8_lossy(&name));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn queues(&self, pattern: impl AsRef<[u8]>) -> Queues {
+        let unknown = Arc::<Mutex<Unknowns>>::default();
+        let search = Search {
+            servers: self.conn.each_server().into(),
+            cursor: Bytes::from_static(b"0"),
+            has_asked_for_channels: false,
+            conn: self.conn.clone(),
+            pattern: pattern.as_ref().to_vec(),
+            seen: HashSet::new(),
+            tags: Vec::new(),
+            ready: VecDeque::new(),
+            unknown: unknown.clone(),
+        };
+        let names = stream::unfold(Some(search), |search| async move {
+            let mut search = search?;
+            match search.next().await {
+                Ok(Some(name)) => Some((Ok(name), Some(search))),
+                Ok(None) => None,
+                Err(error) => Some((Err(failed(ATTEMPT, error)), None)),
+            }
+        });
+        Queues { names: Box::pin(names), unknown }
+    }
+}
+
+/// A search that is under way.
+struct Search {
+    /// Those that are still to be searched, the present one first.
+    servers: VecDeque<Conn>,
+    cursor: Bytes,
+    has_asked_for_channels: bool,
+    /// For what concerns keys.
+    conn: Conn,
+    pattern: Vec<u8>,
+    /// The names that were found, and the tags.
+    seen: HashSet<Bytes>,
+    /// Those of which it is not known yet whose they are.
+    tags: Vec<Bytes>,
+    ready: VecDeque<Bytes>,
+    unknown: Arc<Mutex<Unknowns>>,
+}
+
+impl Search {
+    async fn next(&mut self) -> std::result::Result<Option<Bytes>, OpError> {
+        loop {
+            if let Some(name) = self.ready.pop_front() {
+                return Ok(Some(name));
+            }
+            if self.tags.len() >= BATCH || self.servers.is_empty() && !self.tags.is_empty() {
+                self.resolve().await?;
+            } else if let Some(server) = self.servers.front().cloned() {
+                self.search(&server).await?;
+            } else {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes the next step on a server.
+    async fn search(&mut self, server: &Conn) -> std::result::Result<(), OpError> {
+        if !self.has_asked_for_channels {
+            self.has_asked_for_channels = true;
+            let channels = Command::new("PUBSUB").arg("CHANNELS").arg(names::CHANNELS);
+            let channels = server.call(&channels.only_reads()).await;
+            let known = {
+                let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+                unknown.known("channels", "PUBSUB CHANNELS", channels)?
+            };
+            for channel in known.map(Reply::into_strings).transpose()?.into_iter().flatten() {
+                self.add(names::of_channel(&channel));
+            }
+            return Ok(());
+        }
+        let scan = Command::new("SCAN").arg(self.cursor.clone()).arg("MATCH").arg(KEYS);
+        let [cursor, keys] =
+            server.call(&scan.arg("COUNT").number(COUNT).only_reads()).await?.into_parts()?;
+        self.cursor = cursor.into_bytes()?;
+        for key in keys.into_strings()? {
+            self.add(names::of_key(&key));
+        }
+        if self.cursor == "0" {
+            self.servers.pop_front();
+            self.has_asked_for_channels = false;
+        } else {
+            sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, found: Option<Found>) {
+        match found {
+            Some(Found::Name(name)) => self.add_name(name),
+            Some(Found::Tag(tag)) => {
+                if self.seen.insert(tag.clone()) {
+                    self.tags.push(tag);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn add_name(&mut self, name: Bytes) {
+        // A tag is a name with braces around it, so it is marked.
+        let mark = Bytes::from([b" ", &name[..]].concat());
+        if self.seen.insert(mark) && glob::matches(&self.pattern, &name) {
+            self.ready.push_back(name);
+        }
+    }
+
+    /// Finds out whose these tags are: `{q}` is that of `q`, and that of `{q}`.
+    async fn resolve(&mut self) -> std::result::Result<(), OpError> {
+        let tags = std::mem::take(&mut self.tags);
+        let targets = tags.iter().flat_map(|tag| [tag.clone(), tag.slice(1..tag.len() - 1)]);
+        let types = join_all(targets.map(async |target| {
+            self.conn
+                .call(&Command::new("TYPE").arg(target).only_reads())
+                .await?
+                .into_bytes()
+                .map_err(Into::into)
+        }));
+        let types = types.await.into_iter().collect::<std::result::Result<Vec<_>, OpError>>()?;
+        for (tag, types) in tags.into_iter().zip(types.chunks_exact(2)) {
+            let plain = tag.slice(1..tag.len() - 1);
+            let has_braces = types[0] == "list";
+            if has_braces {
+                self.add_name(tag);
+            }
+            if !has_braces || types[1] == "list" {
+                self.add_name(plain);
+            }
+        }
+        Ok(())
+    }
+}

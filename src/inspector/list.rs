@@ -1,0 +1,104 @@
+//! Reading a list in pages, while others change it.
+//!
+//! An element of a list has no other place than that between its neighbours. What is taken in front of it
+//! moves it towards the head, and what is put behind it moves it nowhere. So it is looked for where it was
+//! read, and up to `BACK` elements in front of that. If it is not there, it has been taken, and with it all
+//! that was in front of it: then the reading begins at the head. Of equal elements, the first one counts, so
+//! that some may be returned again and none is passed over.
+
+use bytes::Bytes;
+use futures::future::try_join_all;
+
+use super::look::Look;
+use super::place::{Inner, Place, hash_of};
+use super::size::Size;
+use crate::conn::Command;
+use crate::error::Result;
+
+/// How many elements may be taken between two pages before the reading begins at the head.
+const BACK: usize = 1_000;
+
+/// An element that may consist of several items of the list.
+#[derive(Debug)]
+pub(super) struct Element {
+    /// How many elements are in front of it.
+    pub(super) index: usize,
+    pub(super) items: Vec<Bytes>,
+}
+
+impl Element {
+    fn hash(&self) -> u64 {
+        hash_of(self.items.iter().map(|item| &item[..]))
+    }
+}
+
+impl Look {
+    /// Up to `limit` elements of `width` items each behind this place, from the head on.
+    pub(super) async fn elements(
+        &self,
+        list: &Bytes,
+        width: usize,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<Element>> {
+        let mut from = match after {
+            None => 0,
+            Some(Place(Inner::Index { index, hash })) => {
+                self.index_of(list, width, index, hash).await?.map_or(0, |index| index + 1)
+            }
+            Some(other) => return Err(self.foreign(&other)),
+        };
+        let (mut elements, mut size) = (Vec::new(), Size::new());
+        while elements.len() < limit {
+            let most = size.of((limit - elements.len()).saturating_mul(width)).div_ceil(width);
+            let page = self.page(list, width, from, most).await?;
+            size.has_read(page.iter().flat_map(|element| element.items.iter().map(|item| &item[..])));
+            let Some(last) = page.last() else { break };
+            from = last.index + 1;
+            elements.extend(page);
+        }
+        Ok(elements)
+    }
+
+    /// Where the element of this place is now, if it is still there.
+    async fn index_of(&self, list: &Bytes, width: usize, was: usize, hash: u64) -> Result<Option<usize>> {
+        let (mut found, mut to, mut size) = (None, was.saturating_add(1), Size::new());
+        let end = to.saturating_sub(BACK);
+        while to > end {
+            let from = to.saturating_sub(size.of((to - end) * width).div_ceil(width));
+            let page = self.page(list, width, from, to - from).await?;
+            size.has_read(page.iter().flat_map(|element| element.items.iter().map(|item| &item[..])));
+            found = page.iter().find(|element| element.hash() == hash).map(|element| element.index).or(found);
+            if found == Some(was) {
+                // Nothing was taken, most likely.
+                break;
+            }
+            to = from;
+        }
+        Ok(found)
+    }
+
+    /// Reads elements at an index. The client library takes a reply of three or four items for a message of
+    /// a channel if the first one is `message` or the like, so such a page is read item by item.
+    async fn page(&self, list: &Bytes, width: usize, from: usize, count: usize) -> Result<Vec<Element>> {
+        let length = self.count(Command::new("LLEN").arg(list.clone())).await? / width;
+        let count = count.min(length.saturating_sub(from));
+        let (first, items) = (from * width, count * width);
+        let items = match items {
+            0 => return Ok(Vec::new()),
+            1..=4 => {
+                let items = (first..first + items).map(async |index| {
+                    let reply = self.ask(Command::new("LINDEX").arg(list.clone()).number(index)).await?;
+                    reply.into_optional_bytes().map_err(|shape| self.failed(shape))
+                });
+                try_join_all(items).await?.into_iter().map_while(|item| item).collect()
+            }
+            _ => {
+                let last = first + items - 1;
+                self.strings(Command::new("LRANGE").arg(list.clone()).number(first).number(last)).await?
+            }
+        };
+        let elements = items.chunks_exact(width).enumerate();
+        Ok(elements.map(|(at, items)| Element { index: from + at, items: items.to_vec() }).collect())
+    }
+}

@@ -1,0 +1,146 @@
+//! Reading a sorted set in pages, while others change it.
+//!
+//! A page begins with the score of the last member that was read: so what leaves in front of it moves nothing
+//! past the reader. Members of the same score come again, and are dropped. If there are more of these than a
+//! page has, the place is looked for by rank.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+
+use super::look::Look;
+use super::place::{Inner, Place};
+use super::size::Size;
+use crate::conn::Command;
+use crate::error::Result;
+
+/// A member, and its score as the server wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) member: Bytes,
+    pub(super) score: Bytes,
+}
+
+/// The place up to which a set was read.
+#[derive(Clone, Debug)]
+struct Read {
+    score: Bytes,
+    /// Or how it begins.
+    member: Bytes,
+}
+
+impl Read {
+    /// Whether this member is at the place, or in front of it.
+    fn includes(&self, other: &Member) -> bool {
+        match number(&other.score).total_cmp(&number(&self.score)) {
+            Ordering::Less => true,
+            Ordering::Equal => other.member <= self.member || other.member.starts_with(&self.member),
+            Ordering::Greater => false,
+        }
+    }
+}
+
+/// A score as a number, with one zero.
+fn number(score: &[u8]) -> f64 {
+    std::str::from_utf8(score).ok().and_then(|score| score.parse().ok()).unwrap_or(0.0) + 0.0
+}
+
+impl Look {
+    /// Up to `limit` members behind this place, in the order of scores. Calls `goes_on` with each page.
+    pub(super) async fn members(
+        &self,
+        set: &Bytes,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<Member>> {
+        let mut read = match after {
+            None => None,
+            Some(Place(Inner::Score { score, member })) => Some(Read { score, member }),
+            Some(other) => return Err(self.foreign(&other)),
+        };
+        let (mut members, mut size) = (Vec::new(), Size::new());
+        while members.len() < limit {
+            let most = size.of(limit - members.len());
+            let page = match &read {
+                None => self.by_rank(set, 0, most).await?,
+                Some(read) => self.behind(set, read, most).await?,
+            };
+            size.has_read(page.iter().map(|member| &member.member[..]));
+            let Some(last) = page.last() else { break };
+            read = Some(Read { score: last.score.clone(), member: last.member.clone() });
+            members.extend(page);
+        }
+        Ok(members)
+    }
+
+    /// At least one member behind this place, if there is any, and not many more than `most`.
+    async fn behind(&self, set: &Bytes, read: &Read, most: usize) -> Result<Vec<Member>> {
+        // One more, for the one that was read.
+        let command = Command::new("ZRANGEBYSCORE").arg(set.clone()).arg(read.score.clone()).arg("+inf");
+        let command = command.arg("WITHSCORES").arg("LIMIT").number(0).number(most + 1);
+        let page = pairs(self.strings(command).await?);
+        let new: Vec<_> = page.iter().filter(|member| !read.includes(member)).cloned().collect();
+        if !new.is_empty() || page.len() <= most {
+            return Ok(new);
+        }
+        self.behind_equals(set, read, most).await
+    }
+
+    /// The same, where more members have the score than a page.
+    async fn behind_equals(&self, set: &Bytes, read: &Read, most: usize) -> Result<Vec<Member>> {
+        let (mut from, mut to) = (0, self.count(Command::new("ZCARD").arg(set.clone())).await?);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.by_rank(set, middle, 1).await?.first() {
+                Some(member) if read.includes(member) => from = middle + 1,
+                _ => to = middle,
+            }
+        }
+        // What left meanwhile has moved the others: so it begins with one that was read, if there is one.
+        let mut back = 1;
+        loop {
+            from = from.saturating_sub(back);
+            let page = self.by_rank(set, from, most + back).await?;
+            if from == 0 || page.first().is_some_and(|member| read.includes(member)) {
+                return Ok(page.into_iter().filter(|member| !read.includes(member)).collect());
+            }
+            back = (back * 2).min(most.max(1));
+        }
+    }
+
+    async fn by_rank(&self, set: &Bytes, from: usize, count: usize) -> Result<Vec<Member>> {
+        let command = Command::new("ZRANGE").arg(set.clone()).number(from).number(from + count - 1);
+        Ok(pairs(self.strings(command.arg("WITHSCORES")).await?))
+    }
+}
+
+fn pairs(strings: Vec<Bytes>) -> Vec<Member> {
+    let pair = |pair: &[Bytes]| Member { member: pair[0].clone(), score: pair[1].clone() };
+    strings.chunks_exact(2).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_in_the_order_of_scores_and_then_of_bytes() {
+        let member =
+            |score: &'static str, member: &'static str| Member { member: member.into(), score: score.into() };
+        let read = Read { score: "7".into(), member: "bb".into() };
+        for (other, is_read) in [
+            (member("6.5", "z"), true),
+            (member("7", "ba"), true),
+            (member("7", "bb"), true),
+            (member("7", "bbc"), true),
+            (member("7", "bc"), false),
+            (member("7.001", "a"), false),
+            (member("inf", "a"), false),
+            (member("-inf", "z"), true),
+            (member("-0", "z"), true),
+        ] {
+            assert_eq!(read.includes(&other), is_read, "{other:?}");
+        }
+        assert_eq!(number(b"-0").to_bits(), number(b"0").to_bits());
+    }
+}

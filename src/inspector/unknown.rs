@@ -1,0 +1,91 @@
+//! What a server does not answer.
+
+use serde::Serialize;
+
+use crate::conn::OpError;
+
+/// A question that the server has not answered, and why.
+///
+/// # Examples
+/// ```no_run
+/// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
+/// for queue in inspector.overview(&["orders"]).await? {
+///     for unknown in &queue.unknown {
+///         println!("{} is not known: {}", unknown.what, unknown.why);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[non_exhaustive]
+pub struct Unknown {
+    /// The field that is not known.
+    pub what: String,
+    /// The server's words.
+    pub why: String,
+    /// The permission that the user lacks, as `ACL SETUSER` has it (`+zcard`), if that is the reason.
+    pub permission: Option<String>,
+}
+
+/// Notes what is not known, while answers are read.
+#[derive(Debug, Default)]
+pub(super) struct Unknowns(Vec<Unknown>);
+
+impl Unknowns {
+    /// The answer, if the server has given one. `command` is what was sent: a name, and a second word if it
+    /// has one.
+    ///
+    /// # Errors
+    /// What is no answer of the server.
+    pub(super) fn known<T>(
+        &mut self,
+        what: &str,
+        command: &str,
+        answer: Result<T, OpError>,
+    ) -> Result<Option<T>, OpError> {
+        let why = match answer {
+            Ok(known) => return Ok(Some(known)),
+            Err(OpError::Server(why)) => why,
+            Err(error) => return Err(error),
+        };
+        // Not one for a key or a channel.
+        let lacks_command = why.starts_with("NOPERM") && why.contains(" command");
+        let permission = lacks_command.then(|| format!("+{}", command.to_lowercase().replace(' ', "|")));
+        self.0.push(Unknown { what: what.to_owned(), why, permission });
+        Ok(None)
+    }
+
+    pub(super) fn to_vec(&self) -> Vec<Unknown> {
+        self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_missing_permission_is_named() {
+        let refused = |why: &str, command: &str| {
+            let mut unknowns = Unknowns::default();
+            let answer: Result<u64, _> = Err(OpError::Server(why.into()));
+            assert_eq!(unknowns.known("pending", command, answer).unwrap(), None);
+            unknowns.to_vec().pop().unwrap().permission
+        };
+        let command = "NOPERM this user has no permissions to run the 'zcard' command";
+        assert_eq!(refused(command, "ZCARD").as_deref(), Some("+zcard"));
+        let second = "NOPERM User bob has no permissions to run the 'pubsub|numsub' command";
+        assert_eq!(refused(second, "PUBSUB NUMSUB").as_deref(), Some("+pubsub|numsub"));
+        for other in [
+            "NOPERM No permissions to access a key",
+            "NOPERM this user has no permissions to access one of the keys used as arguments",
+            "NOPERM this user has no permissions to access one of the channels used as arguments",
+            "WRONGTYPE Operation against a key holding the wrong kind of value",
+        ] {
+            assert_eq!(refused(other, "ZCARD"), None, "{other}");
+        }
+        let lost = Unknowns::default().known::<u64>("pending", "ZCARD", Err(OpError::Closed));
+        assert!(matches!(lost, Err(OpError::Closed)));
+    }
+}

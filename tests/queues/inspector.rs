@@ -1,0 +1,517 @@
+//! The inspector sees what is there, sends nothing that writes, and reads no more at a time than it says.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use futures::TryStreamExt;
+use redelay::delayed_queue::EntryFormat;
+use redelay::inspector::{Happening, Happenings, Inspector, Place, Role};
+use redelay::{Client, ErrorKind, Result, codec};
+use redelay_fixture::{Cluster, Server, until};
+use redelay_support::{
+    HOUR, MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, soon, still_builder, still_text_queues,
+};
+
+use super::reads::{Monitor, fill, most};
+
+/// What a user needs who looks and does nothing else.
+const LOOKING: &str = "-@all +@read +scan +time +ping +info +type +pubsub|channels +pubsub|numsub +client";
+
+/// A client of a user who may only look.
+async fn looking(server: &Server) -> Client {
+    let words =
+        ["ACL", "SETUSER", "looks", "on", ">secret", "~*", "&*"].into_iter().chain(LOOKING.split(' '));
+    server.cmd(words);
+    let url = server.url().replace("redis://", "redis://looks:secret@");
+    Client::builder().url(url).connect_timeout(MINUTE).transfer(false).connect().await.unwrap()
+}
+
+async fn names(inspector: &Inspector, pattern: &str) -> BTreeSet<String> {
+    let names: Vec<_> = soon(inspector.queues(pattern).try_collect::<Vec<_>>()).await.unwrap();
+    let count = names.len();
+    let names: BTreeSet<_> = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    assert_eq!(names.len(), count, "each comes once");
+    names
+}
+
+/// How often the server has executed each command.
+fn executed(server: &Server) -> Vec<(String, u64)> {
+    let stats = server.info("commandstats");
+    let line = |line: &str| {
+        let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
+    };
+    stats.lines().filter_map(line).collect()
+}
+
+/// Reads all pages of this many rows.
+macro_rules! pages {
+    ($inspector:expr, $read:ident, $limit:expr) => {{
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = soon($inspector.$read("q", after, $limit)).await.unwrap();
+            let Some(last) = page.last() else { break all };
+            // Through its text, as another process would.
+            after = Some(Place::from(last).to_string().parse::<Place>().unwrap());
+            all.extend(page);
+        }
+    }};
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
+    const COUNT: usize = 2_500;
+    let server = Server::start();
+    fill(&server, COUNT, 100);
+    server.cmd(["HSET", "redelay:control:{q}", "paused", "1", "most", "7"]);
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    let stats = ready.stats().await.unwrap();
+    let expected = (
+        ready.read_all().await.unwrap(),
+        ready.dead_letters().read(None, usize::MAX).await.unwrap(),
+        ready.unsettled().in_flight(None, usize::MAX).await.unwrap(),
+        ready.unsettled().waiting(None, usize::MAX).await.unwrap(),
+        delayed.quarantine().read(None, usize::MAX).await.unwrap(),
+    );
+    client.shutdown().await;
+    server.cmd(["CONFIG", "RESETSTAT"]);
+    let client = looking(&server).await;
+    let inspector = client.inspector();
+    let monitor = Monitor::start(&server);
+    assert_eq!(names(&inspector, "*").await, BTreeSet::from(["q".to_owned()]));
+    let [overview] = &soon(inspector.overview(&["q"])).await.unwrap()[..] else { panic!("another number") };
+    assert_eq!(overview.unknown, []);
+    for (number, expected) in [
+        (overview.pending, stats.pending),
+        (overview.list_len, stats.list_len),
+        (overview.ready, stats.ready),
+        (overview.overdue, stats.overdue),
+        (overview.in_flight, stats.receiving.in_flight),
+        (overview.waiting, stats.receiving.waiting),
+        (overview.dead_letters, stats.receiving.dead_letters),
+        (overview.quarantined, stats.quarantined),
+        (overview.unconfirmed_pops, stats.unconfirmed_pops),
+        (overview.schedules, COUNT as u64),
+        (overview.max_in_flight, 7),
+        (overview.transferring_processes, 0),
+    ] {
+        assert_eq!(number, Some(expected), "{overview:?}");
+    }
+    assert_eq!(overview.is_paused, Some(true));
+    for limit in [700, COUNT] {
+        let payloads: Vec<_> = pages!(inspector, ready, limit);
+        assert!(payloads.iter().map(|ready| &ready.payload[..]).eq(expected.0.iter().map(String::as_bytes)));
+        let letters = pages!(inspector, dead_letters, limit);
+        assert!(letters == expected.1, "{} {}", letters.len(), expected.1.len());
+        let in_flight = pages!(inspector, in_flight, limit);
+        assert!(in_flight.iter().map(|message| message.id).eq(expected.2.iter().map(|message| message.id)));
+        assert!(in_flight.iter().zip(&expected.2).all(|(one, other)| one.payload == other.payload));
+        let waiting = pages!(inspector, waiting, limit);
+        assert!(waiting.iter().map(|message| message.id).eq(expected.3.iter().map(|message| message.id)));
+        assert!(pages!(inspector, quarantine, limit) == expected.4);
+        let pending = pages!(inspector, pending, limit);
+        assert!(pending.is_sorted_by_key(|entry| entry.due) && pending.len() == COUNT);
+        assert!(pending.iter().all(|entry| entry.format == Some(EntryFormat::Current)));
+    }
+    let schedules = soon(inspector.schedules("q", None, usize::MAX)).await.unwrap();
+    assert_eq!(schedules.iter().flatten().count(), COUNT);
+    let place = Place::from(schedules[99].as_ref().unwrap());
+    let behind = soon(inspector.schedules("q", Some(place), 1)).await.unwrap();
+    assert_eq!(behind[0].as_ref().unwrap().name, schedules[100].as_ref().unwrap().name);
+    let due = soon(inspector.due("q", HOUR, 3)).await.unwrap();
+    assert_eq!(due.iter().map(|span| span.count).collect::<Vec<_>>(), [0, 0, 0, 0, COUNT]);
+    let [told] = &soon(inspector.servers()).await.unwrap()[..] else { panic!("another number") };
+    assert_eq!(told.role, Some(Role::Master));
+    assert!(told.clock.is_some() && told.product.is_some() && told.eviction_policy.is_some());
+    let permissions = told.unknown.iter().filter_map(|unknown| unknown.permission.as_deref());
+    assert_eq!(permissions.collect::<Vec<_>>(), ["+config|get"; 2]);
+    let calls = monitor.end(&server);
+    assert!(most(&calls) <= 1_002, "{} elements in a command", most(&calls));
+    client.shutdown().await;
+    let by_this_test = ["config|resetstat", "acl|setuser", "monitor", "echo", "info", "acl"];
+    let reads = [
+        "zcard",
+        "llen",
+        "hlen",
+        "zcount",
+        "zrange",
+        "zrangebyscore",
+        "hmget",
+        "hget",
+        "hstrlen",
+        "lrange",
+        "lindex",
+        "scan",
+        "time",
+        "type",
+        "pubsub|channels",
+        "pubsub|numsub",
+        "ping",
+        "auth",
+        "hello",
+        "client|setname",
+        "client|id",
+        "client|info",
+        "quit",
+        "pubsub",
+        "client",
+        "select",
+    ];
+    for (name, count) in executed(&server) {
+        let is_expected = by_this_test.contains(&&*name) || reads.contains(&&*name) || count == 0;
+        assert!(is_expected || name.starts_with("config"), "{name} was executed {count} times");
+    }
+}
+
+/// Long entries: a command reads few of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_entries_are_read_a_few_at_a_time() {
+    let server = Server::start();
+    fill(&server, 60, 100_000);
+    let client = still_builder(&server).connect().await.unwrap();
+    let inspector = client.inspector();
+    let monitor = Monitor::start(&server);
+    assert_eq!(pages!(inspector, pending, 100).len(), 60);
+    assert_eq!(pages!(inspector, ready, 100).len(), 60);
+    assert_eq!(pages!(inspector, dead_letters, 100).len(), 60);
+    assert_eq!(pages!(inspector, waiting, 100).len(), 30);
+    let calls = monitor.end(&server);
+    let reads_content = |call: &&Vec<String>| {
+        !call[0].to_lowercase().contains("retries") && !call[0].to_lowercase().contains("redelay:dead:")
+    };
+    let content: Vec<_> = calls.iter().filter(reads_content).cloned().collect();
+    // The first ones show how long they are.
+    assert!(most(&content) <= 17, "{}", most(&content));
+}
+
+/// Transfers take what is due first, and offers come: what stays is returned once.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_passed_over_while_the_head_moves() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let inspector = client.inspector();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    // Many are due at the same time.
+    let all: Vec<i64> = (0..3_000).collect();
+    let delay = |n: &i64| HOUR + ms(if (500..2_400).contains(n) { 500 } else { *n as u64 });
+    soon(delayed.offer_all(all.iter().map(|n| (n, delay(n))))).await.unwrap();
+    let payload = |entry: &redelay::inspector::PendingEntry| {
+        std::str::from_utf8(entry.payload.as_ref().unwrap()).unwrap().parse::<i64>().unwrap()
+    };
+    let whole = soon(inspector.pending("q", None, usize::MAX)).await.unwrap();
+    assert_eq!(whole.len(), all.len());
+    let order: Vec<_> = whole.iter().map(payload).collect();
+    let (mut after, mut seen, mut removed) = (None, Vec::new(), 0);
+    loop {
+        let page = soon(inspector.pending("q", after, 130)).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(Place::from(last).to_string().parse::<Place>().unwrap());
+        seen.extend(page.iter().map(payload));
+        // The last one that was read goes, too, and most of those in front of it.
+        for entry in &page[10..] {
+            assert!(soon(delayed.cancel(&entry.ticket().unwrap())).await.unwrap());
+            removed += 1;
+        }
+    }
+    assert_eq!(seen, order);
+    assert_eq!(soon(delayed.len()).await.unwrap(), all.len() - removed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_ready_is_passed_over_while_others_take() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let (inspector, ready) = (client.inspector(), client.blocking_queue("q", codec::Long));
+    let all: Vec<i64> = (0..3_000).collect();
+    soon(ready.offer_all(&all)).await.unwrap();
+    let (mut after, mut seen, mut taken) = (None, Vec::new(), 0);
+    for round in 0.. {
+        let page = soon(inspector.ready("q", after, 100)).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(Place::from(last));
+        seen.extend(page.iter().map(|ready| String::from_utf8_lossy(&ready.payload).parse::<i64>().unwrap()));
+        // Sometimes more than were read.
+        let most = if round % 4 == 3 { 350 } else { 40 };
+        taken += soon(ready.poll_many(most)).await.unwrap().len();
+        if round < 20 {
+            soon(ready.put(&(10_000 + round))).await.unwrap();
+        }
+        assert!(round < 200, "it comes to an end");
+    }
+    let stayed: BTreeSet<_> = all.iter().copied().skip(taken).collect();
+    assert!(stayed.iter().all(|n| seen.iter().filter(|seen| *seen == n).count() == 1), "once each");
+}
+
+/// A reply that begins with one of these words is a message to the client library.
+#[tokio::test(flavor = "multi_thread")]
+async fn payloads_that_look_like_messages_of_a_channel_are_read() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let inspector = client.inspector();
+    for first in ["message", "pmessage", "smessage", "subscribe"] {
+        for count in 1..=6 {
+            server.cmd(["DEL", "q"]);
+            (0..count).for_each(|_| drop(server.cmd(["RPUSH", "q", first])));
+            let read = soon(inspector.ready("q", None, 100)).await.unwrap();
+            assert_eq!(read.len(), count, "{count} of {first}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queues_of_any_name_are_found() {
+    let server = Server::start();
+    let client = builder(&server).connect().await.unwrap();
+    let inspector = client.inspector();
+    let odd = [
+        "q",
+        "{q}x",
+        "a b",
+        "line\nfeed",
+        "a}b",
+        "очередь",
+        "shop:orders",
+        "shop:mails",
+        "[x]",
+        "dead",
+        "{live}",
+    ];
+    let mut handles = Vec::new();
+    for name in odd {
+        let ready = client.blocking_queue(name, codec::Long);
+        let delayed = client.delayed_queue(&ready);
+        if name == "dead" {
+            // Only redelay's own keys are left of it.
+            soon(ready.put(&1)).await.unwrap();
+            let receiver = ready.receiver();
+            soon(soon(receiver.receive()).await.unwrap().reject("no")).await.unwrap();
+        } else if name == "{live}" {
+            // Nothing but a client that listens.
+            server.cmd(["RPUSH", "{live}", "1"]);
+        } else {
+            soon(delayed.offer(&1, HOUR)).await.unwrap();
+        }
+        handles.push(delayed);
+    }
+    server.cmd([&b"ZADD"[..], b"redisson_delay_queue_timeout:{\xff\x00}", b"7", b"junk"]);
+    for n in 0..3_000 {
+        server.cmd(["SET", &format!("redisson:other:{n}"), "1"]);
+    }
+    until("it listens", || server.subscribers("redisson_delay_queue_channel:{live}") > 0);
+    let mut expected: BTreeSet<_> = odd.iter().map(ToString::to_string).collect();
+    let all = names(&inspector, "*").await;
+    expected.insert(String::from_utf8_lossy(b"\xff\x00").into_owned());
+    assert_eq!(all, expected);
+    assert_eq!(
+        names(&inspector, "shop:*").await,
+        BTreeSet::from(["shop:mails".into(), "shop:orders".into()])
+    );
+    assert_eq!(names(&inspector, "\\[x]").await, BTreeSet::from(["[x]".into()]));
+    assert_eq!(names(&inspector, "nothing*").await, BTreeSet::new());
+    // `q` and `{q}` share the pending keys.
+    server.cmd(["RPUSH", "{q}", "1"]);
+    assert_eq!(names(&inspector, "{q}").await, BTreeSet::from(["{q}".into()]));
+    assert_eq!(names(&inspector, "q").await, BTreeSet::new(), "the keys are those of {{q}}");
+    server.cmd(["RPUSH", "q", "1"]);
+    assert_eq!(names(&inspector, "q").await, BTreeSet::from(["q".into()]));
+    let bytes = soon(inspector.pending(b"\xff\x00", None, 5)).await.unwrap();
+    assert_eq!((bytes.len(), bytes[0].format), (1, None));
+    drop(handles);
+}
+
+/// What Java has offered is cancelled and rescheduled by the tickets that the inspector makes.
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_of_others_have_tickets() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::String));
+    let legacy = b"\x81\xed\x4b\xdc\x43\x9a\xc0\xc3\x05\0\0\0\0\0\0\0hello";
+    let current = b"\x08\x10\x68\x90\xaa\x3e\x21\x91\x25\x05\0\0\0\0\0\0\0hello";
+    for (due, entry) in [(&b"4102444800000"[..], &legacy[..]), (b"4102444800001", current)] {
+        server.cmd([&b"ZADD"[..], TIMEOUT_SET.as_ref(), due, entry]);
+        server.cmd([&b"RPUSH"[..], ORDERED_LIST.as_ref(), entry]);
+    }
+    let read = soon(client.inspector().pending("q", None, 10)).await.unwrap();
+    assert_eq!(
+        read.iter().map(|entry| entry.format).collect::<Vec<_>>(),
+        [Some(EntryFormat::Legacy), Some(EntryFormat::Current)]
+    );
+    assert!(soon(delayed.reschedule(&read[0].ticket().unwrap(), HOUR)).await.unwrap());
+    assert!(soon(delayed.cancel(&read[1].ticket().unwrap())).await.unwrap());
+    let read = soon(client.inspector().pending("q", None, 10)).await.unwrap();
+    assert_eq!(read.len(), 1);
+    assert!(read[0].due < Some(SystemTime::now() + 2 * HOUR));
+}
+
+/// What the server refuses is not known: it is not zero, and not an error of the rest.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_is_unknown() {
+    let server = Server::start();
+    fill(&server, 10, 100);
+    let client = looking(&server).await;
+    let inspector = client.inspector();
+    for (command, field) in [
+        ("zcard", "pending"),
+        ("llen", "ready"),
+        ("hlen", "unconfirmed_pops"),
+        ("zcount", "overdue"),
+        ("zrange", "next_due_in"),
+        ("hmget", "is_paused"),
+        ("pubsub|numsub", "transferring_processes"),
+    ] {
+        let family = command.split('|').next().unwrap();
+        server.cmd(["ACL", "SETUSER", "looks", &format!("-{family}")]);
+        let [overview] = &soon(inspector.overview(&["q"])).await.unwrap()[..] else {
+            panic!("another number")
+        };
+        let unknown = overview.unknown.iter().find(|unknown| unknown.what == field).expect(field);
+        assert_eq!(unknown.permission.as_deref(), Some(&*format!("+{command}")), "{unknown:?}");
+        assert!(unknown.why.starts_with("NOPERM"), "{unknown:?}");
+        let json = serde_json::to_value(overview).unwrap();
+        let name = if field == "next_due_in" { "next_due_in_ms" } else { field };
+        assert_eq!(json[name], serde_json::Value::Null, "{json}");
+        server.cmd(["ACL", "SETUSER", "looks", &format!("+{command}")]);
+    }
+    server.cmd(["ACL", "SETUSER", "looks", "-pubsub"]);
+    let mut queues = inspector.queues("*");
+    let found: Vec<_> = soon((&mut queues).try_collect::<Vec<_>>()).await.unwrap();
+    assert_eq!(found, ["q"]);
+    assert_eq!(queues.unknown()[0].permission.as_deref(), Some("+pubsub|channels"));
+    server.cmd(["ACL", "SETUSER", "looks", "-scan"]);
+    let refused = soon(inspector.queues("*").try_collect::<Vec<_>>()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused);
+    assert!(
+        refused.to_string().contains("inspector().queues") && refused.to_string().contains("scan"),
+        "{refused}"
+    );
+    // A key of another type hides nothing of the others.
+    server.cmd(["DEL", "redelay:retries:{q}"]);
+    server.cmd(["SET", "redelay:retries:{q}", "1"]);
+    let [overview] = &soon(inspector.overview(&["q"])).await.unwrap()[..] else { panic!("another number") };
+    assert_eq!((overview.waiting, overview.dead_letters), (None, Some(10)));
+    assert!(overview.unknown[0].why.contains("redelay:retries:{q}"), "{:?}", overview.unknown);
+    assert_eq!(overview.unknown[0].permission, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_is_looked_at_and_named() {
+    let (master, replica) = (Server::start(), Server::start());
+    fill(&master, 50, 100);
+    replica.cmd(["REPLICAOF", "127.0.0.1", &master.port().to_string()]);
+    until("it follows", || replica.follows(&master) && !replica.list("q").is_empty());
+    let client = looking(&replica).await;
+    let inspector = client.inspector();
+    let [told] = &soon(inspector.servers()).await.unwrap()[..] else { panic!("another number") };
+    assert_eq!((told.role, told.is_linked), (Some(Role::Replica), Some(true)));
+    assert_eq!(names(&inspector, "*").await, BTreeSet::from(["q".to_owned()]));
+    assert_eq!(pages!(inspector, pending, 20).len(), 50);
+    assert_eq!(pages!(inspector, in_flight, 20).len(), 25);
+    assert_eq!(soon(inspector.overview(&["q"])).await.unwrap()[0].pending, Some(50));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_queues_of_a_cluster() {
+    let cluster = Cluster::without_replicas(3);
+    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).connect().await.unwrap();
+    let mut handles = Vec::new();
+    let all: BTreeSet<_> = (0..30).map(|n| format!("queue-{n}")).collect();
+    for name in &all {
+        let delayed = client.delayed_queue(&client.blocking_queue(name, codec::Long));
+        soon(delayed.offer(&1, HOUR)).await.unwrap();
+        handles.push(delayed);
+    }
+    let inspector = client.inspector();
+    assert_eq!(names(&inspector, "*").await, all);
+    redelay_fixture::until_async("all are listened to", || async {
+        let overview = inspector.overview(&all.iter().collect::<Vec<_>>()).await.unwrap();
+        overview.iter().all(|queue| queue.pending == Some(1) && queue.transferring_processes == Some(1))
+    })
+    .await;
+    let overview = soon(inspector.overview(&all.iter().collect::<Vec<_>>())).await.unwrap();
+    let servers: BTreeSet<_> = overview.iter().map(|queue| queue.server.clone()).collect();
+    assert_eq!(servers.len(), 3);
+    let told = soon(inspector.servers()).await.unwrap();
+    assert_eq!(told.iter().map(|server| server.address.clone()).collect::<BTreeSet<_>>(), servers);
+    assert!(told.iter().all(|server| server.is_in_cluster == Some(true)));
+    drop(handles);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_of_something_else_is_refused() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let inspector = client.inspector();
+    let (index, name, score): (Place, Place, Place) =
+        ("7:#00".parse().unwrap(), ":nightly".parse().unwrap(), "7:x".parse().unwrap());
+    let invalid = |result: Result<usize>| assert_eq!(result.unwrap_err().kind(), ErrorKind::Invalid);
+    invalid(soon(inspector.pending("q", Some(index), 1)).await.map(|rows| rows.len()));
+    invalid(soon(inspector.ready("q", Some(name), 1)).await.map(|rows| rows.len()));
+    invalid(soon(inspector.schedules("q", Some(score), 1)).await.map(|rows| rows.len()));
+    invalid(soon(inspector.due("q", Duration::ZERO, 1)).await.map(|rows| rows.len()));
+}
+
+async fn next(happenings: &mut Happenings) -> Happening {
+    soon(happenings.try_next()).await.unwrap().expect("it goes on")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_is_heard() {
+    let server = Server::start();
+    let client = builder(&server).connect().await.unwrap();
+    let watching = still_builder(&server).client_name("watching").connect().await.unwrap();
+    let mut happenings = watching.inspector().watch("sh*");
+    let ready = client.blocking_queue("shop", codec::Long);
+    let (delayed, other) =
+        (client.delayed_queue(&ready), client.delayed_queue(&client.blocking_queue("other", codec::Long)));
+    for _ in 0..2 {
+        assert_eq!(next(&mut happenings).await, Happening::Listening);
+        soon(other.offer(&7, ms(1))).await.unwrap();
+        soon(delayed.offer(&7, ms(30))).await.unwrap();
+        let announced = next(&mut happenings).await;
+        let Happening::Announced { queue, due: Some(due), .. } = announced else { panic!("{announced:?}") };
+        assert_eq!(queue, "shop");
+        let transferred = next(&mut happenings).await;
+        let Happening::Transferred { queue, at: Some(at), next, .. } = transferred else {
+            panic!("{transferred:?}")
+        };
+        assert!(queue == "shop" && at >= due && next.is_none(), "{at:?} {due:?} {next:?}");
+        // And again with another connection.
+        server.kill_client_named("watching");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_in_a_cluster_is_heard_once() {
+    let cluster = Cluster::without_replicas(3);
+    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).transfer(false);
+    let client = client.connect().await.unwrap();
+    let mut happenings = client.inspector().watch("*");
+    for _ in 0..3 {
+        assert_eq!(next(&mut happenings).await, Happening::Listening);
+    }
+    let names: BTreeSet<_> = (0..20).map(|n| format!("queue-{n}")).collect();
+    for name in &names {
+        soon(client.delayed_queue(&client.blocking_queue(name, codec::Long)).offer(&1, HOUR)).await.unwrap();
+    }
+    let mut heard = Vec::new();
+    while heard.len() < names.len() {
+        if let Happening::Announced { queue, .. } = next(&mut happenings).await {
+            heard.push(String::from_utf8_lossy(&queue).into_owned());
+        }
+    }
+    assert_eq!(heard.iter().cloned().collect::<BTreeSet<_>>(), names);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_may_not_listen_is_told_so() {
+    let server = Server::start();
+    let client = looking(&server).await;
+    let mut happenings = client.inspector().watch("*");
+    let refused = soon(happenings.try_next()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused);
+    assert!(refused.to_string().contains("PSUBSCRIBE"), "{refused}");
+    assert!(soon(happenings.try_next()).await.unwrap().is_none());
+    server.cmd(["ACL", "SETUSER", "looks", "+psubscribe", "+subscribe"]);
+    let mut happenings = client.inspector().watch("*");
+    assert_eq!(next(&mut happenings).await, Happening::Listening);
+}
