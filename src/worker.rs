@@ -92,8 +92,8 @@ pub struct Worker<T> {
 type Setting<T> = Box<dyn Fn(Receiver<T>) -> Receiver<T> + Send>;
 type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
 
-/// What a worker did until it stopped: how many deliveries ended in each way. A message that fails twice counts
-/// twice. [`ReceivingStats`](crate::stats::ReceivingStats) has the same counts.
+/// What a worker did until it stopped: how many deliveries ended in each way. A message that fails twice
+/// counts twice. [`ReceivingStats`](crate::stats::ReceivingStats) has the same counts.
 ///
 /// # Examples
 /// ```no_run

@@ -153,9 +153,9 @@ impl<T: 'static> BlockingQueue<T> {
         self.element(self.queue.reading("peek_last"), -1).await
     }
 
-    /// Decodes a payload of this queue with its codec: that of a [`DeadLetter`](crate::admin::DeadLetter), of an
-    /// [`UnsettledMessage`](crate::admin::UnsettledMessage) or of a [`Failure`](crate::worker::Failure), for
-    /// example. No command is sent.
+    /// Decodes a payload of this queue with its codec: that of a [`DeadLetter`](crate::admin::DeadLetter), of
+    /// an [`UnsettledMessage`](crate::admin::UnsettledMessage) or of a [`Failure`](crate::worker::Failure),
+    /// for example. No command is sent.
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode) if the codec cannot read these bytes.

@@ -79,8 +79,8 @@ impl<O: IntoOutcome, E: Into<BoxError>> IntoOutcome for Result<O, E> {
     }
 }
 
-/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` says what happened,
-/// and whether the message becomes a dead letter.
+/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` says what
+/// happened, and whether the message becomes a dead letter.
 ///
 /// # Examples
 /// ```no_run
