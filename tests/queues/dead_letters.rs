@@ -422,7 +422,12 @@ async fn a_release_takes_nothing_from_a_receiver_that_waits() {
     proxy.hold_replies(true);
     let (_other, other, _) = still_number_queues(&server).await;
     assert_eq!(other.release_all().await.unwrap(), 1);
-    assert_eq!(server.list(INBOX), [b"7"], "for the one that waits");
+    // On a busy machine, the receiver may have asked, which it does every few seconds, and claimed it.
+    let inbox = server.list(INBOX);
+    assert!(
+        inbox == [b"7"] || inbox.is_empty() && server.get::<usize, _>(["HLEN", MESSAGES]) == 1,
+        "for the one that waits: {inbox:?}"
+    );
     proxy.hold_replies(false);
     let delivery = soon(receive).await.unwrap().unwrap();
     assert_eq!(*delivery.value(), 7);
