@@ -13,7 +13,7 @@ use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::Stream;
@@ -28,9 +28,9 @@ pub use outcome::{Failure, IntoOutcome, Outcome};
 #[cfg(feature = "tower")]
 pub use service::from_service;
 
-use crate::{BlockingQueue, Error, Receiver, Result};
-use runner::Runner;
-use source::Source;
+use crate::{BlockingQueue, Receiver, Result};
+use runner::{Counts, OnFailure, Runner};
+use source::{Setting, Source, invalid};
 
 /// How long handlers may take to end by themselves when the grace is over.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
@@ -88,10 +88,6 @@ pub struct Worker<T> {
     on_failure: Option<OnFailure>,
 }
 
-/// A setting of the receivers.
-type Setting<T> = Box<dyn Fn(Receiver<T>) -> Receiver<T> + Send>;
-type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
-
 /// What a worker did until it stopped: how many deliveries ended in each way. A message that fails twice
 /// counts twice. [`ReceivingStats`](crate::stats::ReceivingStats) has the same counts.
 ///
@@ -120,17 +116,6 @@ pub struct Stopped {
     pub snoozed: u64,
     /// Those whose handlers had not ended when the grace was over. Other receivers get the messages at once.
     pub released: u64,
-}
-
-/// What runners count.
-#[derive(Debug, Default)]
-struct Counts {
-    done: AtomicU64,
-    failed: AtomicU64,
-    rejected: AtomicU64,
-    lost: AtomicU64,
-    snoozed: AtomicU64,
-    released: AtomicU64,
 }
 
 impl<T: Send + 'static> Worker<T> {
@@ -531,10 +516,6 @@ impl<T> fmt::Debug for Worker<T> {
             .field("concurrency", &self.concurrency)
             .finish_non_exhaustive()
     }
-}
-
-fn invalid(reason: impl Into<String>) -> Error {
-    Error::invalid("`Worker::run`", reason)
 }
 
 /// Ctrl-C and SIGTERM.

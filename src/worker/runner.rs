@@ -19,10 +19,22 @@ use tokio_util::sync::CancellationToken;
 use super::handler::{Context, Handler};
 use super::outcome::{Failure, IntoOutcome, Outcome};
 use super::source::Source;
-use super::{Counts, OnFailure};
-use crate::receiver::MessageId;
-use crate::worker::OnUndecodable;
+use crate::receiver::{MessageId, OnUndecodable};
 use crate::{Delivery, Result};
+
+/// What is told of each failed attempt.
+pub(super) type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
+
+/// What runners count.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) done: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) rejected: AtomicU64,
+    pub(super) lost: AtomicU64,
+    pub(super) snoozed: AtomicU64,
+    pub(super) released: AtomicU64,
+}
 
 pub(super) struct Runner<T, H, A> {
     pub(super) source: Arc<Source<T>>,
