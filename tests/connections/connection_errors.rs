@@ -16,7 +16,7 @@ fn io_kind(error: &Error) -> io::ErrorKind {
 }
 
 async fn fails(url: &str) -> Error {
-    Client::builder().url(url).connect_timeout(ms(300)).connect().await.unwrap_err()
+    Client::builder().url(url).connect_timeout(ms(2000)).connect().await.unwrap_err()
 }
 
 #[tokio::test]
