@@ -84,9 +84,11 @@ pub(super) async fn handshake(
         let words = words.into_iter().map(|word| Bytes::copy_from_slice(word.as_bytes()));
         ask("CLIENT", words.collect())
     }));
-    // Redis 6.2 takes one section a command.
-    let sections: &[&'static str] = match role {
-        Role::Commands => &["memory", "persistence"],
+    // Redis 6.2 takes one section a command. On a slow link, each takes long, so the second one is asked for
+    // once.
+    let sections: &[&'static str] = match (role, last) {
+        (Role::Commands, None) => &["memory", "persistence"],
+        (Role::Commands, Some(_)) => &["memory"],
         _ => &[],
     };
     let info =

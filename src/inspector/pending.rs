@@ -86,7 +86,7 @@ impl PendingEntry {
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
-    /// let orders = client.delayed_queue(&client.blocking_queue("orders", codec::Bytes));
+    /// let orders = client.delayed_queue(&client.blocking_queue::<Vec<u8>>("orders", codec::Bytes));
     /// let next = client.inspector().pending("orders", None, 1).await?;
     /// if let Some(ticket) = next.first().and_then(|entry| entry.ticket()) {
     ///     orders.cancel(&ticket).await?;
