@@ -170,8 +170,8 @@ async fn a_server_without_an_append_only_file_is_named() {
     assert_eq!(other.stats().eviction_policy, None);
     proxy.rewrite_nothing();
     server.cmd(["CONFIG", "SET", "appendonly", "yes"]);
-    reconnected().await;
-    assert_eq!(client.stats().aof_enabled, Some(true));
+    let other = Client::connect(&proxy.url()).await.unwrap();
+    assert_eq!(other.stats().aof_enabled, Some(true));
 
     // A user who may not ask.
     server.cmd(["CONFIG", "SET", "appendonly", "no"]);
