@@ -467,11 +467,12 @@ impl Link {
         is_first
     }
 
-    /// The client library's own handle. After a failover, it is another one.
+    /// Whether a task tests the connection.
     pub(super) fn is_watched(&self) -> bool {
         self.watching.get().is_some_and(|watching| !watching.is_finished())
     }
 
+    /// The client library's own handle. After a failover, it is another one.
     pub(super) fn client(&self) -> Client {
         self.connection.client()
     }

@@ -121,21 +121,21 @@ impl Inspector {
 async fn of_these(conn: &Conn, names: Vec<Bytes>) -> Answer<Vec<Overview>> {
     let servers = conn.each_server();
     let clocks = servers.iter().map(async |server| Some((server.own_server(), server.time().await.ok()?)));
-    let channels: Vec<_> = names.iter().map(|name| Keys::new(name).channel().clone()).collect();
+    let queues: Vec<_> = names.iter().map(|name| (name, Keys::new(name))).collect();
+    let channels: Vec<_> = queues.iter().map(|(_, keys)| keys.channel().clone()).collect();
     let listeners = servers.iter().map(|server| listeners(server, &channels));
     let (clocks, listeners) = futures::join!(join_all(clocks), join_all(listeners));
     let clock = |of: &Conn| {
         let mut clocks = clocks.iter().flatten();
         clocks.find(|(server, _)| *server == of.own_server()).map(|(_, clock)| *clock)
     };
-    let queues = names.iter().map(async |name| {
-        let keys = Keys::new(name);
-        let conn = conn.of(&keys);
+    let queues = queues.iter().map(async |(name, keys)| {
+        let conn = conn.of(keys);
         let now = match clock(&conn) {
             Some(now) => now,
             None => conn.time().await?,
         };
-        of_one(&conn, name, &keys, now).await
+        of_one(&conn, name, keys, now).await
     });
     let mut overviews = join_all(queues).await.into_iter().collect::<Answer<Vec<_>>>()?;
     for answer in listeners {
@@ -214,11 +214,11 @@ async fn of_one(conn: &Conn, name: &Bytes, keys: &Keys, now: i64) -> Answer<Over
         numbers;
     let head: Option<f64> = unknowns.known("next_due_in", "ZRANGE", head)?.flatten();
     let control = unknowns.known("is_paused", "HMGET", control)?;
+    let is_known = control.is_some();
     let [paused, seen, limits @ ..] = control.map(|fields| fields.map(text)).unwrap_or_default();
     let [most, interval, rate, per, burst] = limits.map(|text| text.and_then(|text| text.parse().ok()));
     let seen = seen.as_ref().and_then(|seen| seen.parse::<f64>().ok());
     let span = |millis: f64| Duration::try_from_secs_f64(millis.max(0.0) / 1_000.0).unwrap_or(Duration::MAX);
-    let is_known = !unknowns.to_vec().iter().any(|unknown| unknown.what == "is_paused");
     Ok(Overview {
         name: name.clone(),
         server: conn.address(),

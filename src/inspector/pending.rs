@@ -56,7 +56,7 @@ impl PendingEntry {
         let parts = entry::parts(&entry);
         let part = |part: &[u8]| entry.slice_ref(part);
         Self {
-            due: due_of(&score),
+            due: due_of(&score).map(time::from_epoch_millis),
             id: parts.map(|parts| part(parts.id)).unwrap_or_default(),
             format: parts.map(|parts| parts.format),
             payload: parts.map(|parts| part(parts.payload)),
@@ -96,9 +96,9 @@ impl PendingEntry {
     /// ```
     #[must_use]
     pub fn ticket(&self) -> Option<Ticket> {
-        let due = self.score.parse::<f64>().ok().filter(|due| is_time(*due))?;
+        let due = due_of(&self.score)?;
         self.format?;
-        Some(Ticket::new(&self.keys.0, self.entry.clone(), due.ceil() as u64))
+        Some(Ticket::new(&self.keys.0, self.entry.clone(), due))
     }
 }
 
@@ -120,14 +120,9 @@ impl From<&PendingEntry> for Place {
     }
 }
 
-/// Whether a score is a time that an entry may have.
-fn is_time(score: f64) -> bool {
-    (0.0..time::LIMIT as f64).contains(&score)
-}
-
-fn due_of(score: &str) -> Option<SystemTime> {
-    let due = score.parse::<f64>().ok().filter(|due| is_time(*due))?;
-    Some(time::from_epoch_millis(due.ceil() as u64))
+/// The due time of a score, epoch ms.
+fn due_of(score: &str) -> Option<u64> {
+    score.parse().ok().and_then(time::of_score)
 }
 
 impl Inspector {

@@ -21,16 +21,9 @@ pub(super) struct Member {
     pub(super) score: Bytes,
 }
 
-/// The place up to which a set was read.
-#[derive(Clone, Debug)]
-struct Read {
-    score: Bytes,
-    /// Or how it begins.
-    member: Bytes,
-}
-
-impl Read {
-    /// Whether this member is at the place, or in front of it.
+impl Member {
+    /// Whether another one was read if all up to this one were. The member of a place may be only how it
+    /// begins.
     fn includes(&self, other: &Member) -> bool {
         match number(&other.score).total_cmp(&number(&self.score)) {
             Ordering::Less => true,
@@ -55,7 +48,7 @@ impl Look {
     ) -> Result<Vec<Member>> {
         let mut read = match after {
             None => None,
-            Some(Place(Inner::Score { score, member })) => Some(Read { score, member }),
+            Some(Place(Inner::Score { score, member })) => Some(Member { score, member }),
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut members, mut size) = (Vec::new(), Size::new());
@@ -67,14 +60,14 @@ impl Look {
             };
             size.has_read(page.iter().map(|member| &member.member[..]));
             let Some(last) = page.last() else { break };
-            read = Some(Read { score: last.score.clone(), member: last.member.clone() });
+            read = Some(last.clone());
             members.extend(page);
         }
         Ok(members)
     }
 
     /// At least one member behind this place, if there is any, and not many more than `most`.
-    async fn behind(&self, set: &Bytes, read: &Read, most: usize) -> Result<Vec<Member>> {
+    async fn behind(&self, set: &Bytes, read: &Member, most: usize) -> Result<Vec<Member>> {
         // One more, for the one that was read.
         let command = Command::new("ZRANGEBYSCORE").arg(set.clone()).arg(read.score.clone()).arg("+inf");
         let command = command.arg("WITHSCORES").arg("LIMIT").number(0).number(most + 1);
@@ -87,7 +80,7 @@ impl Look {
     }
 
     /// The same, where more members have the score than a page.
-    async fn behind_equals(&self, set: &Bytes, read: &Read, most: usize) -> Result<Vec<Member>> {
+    async fn behind_equals(&self, set: &Bytes, read: &Member, most: usize) -> Result<Vec<Member>> {
         let (mut from, mut to) = (0, self.count(Command::new("ZCARD").arg(set.clone())).await?);
         while from < to {
             let middle = from + (to - from) / 2;
@@ -127,7 +120,7 @@ mod tests {
     fn members_are_in_the_order_of_scores_and_then_of_bytes() {
         let member =
             |score: &'static str, member: &'static str| Member { member: member.into(), score: score.into() };
-        let read = Read { score: "7".into(), member: "bb".into() };
+        let read = member("7", "bb");
         for (other, is_read) in [
             (member("6.5", "z"), true),
             (member("7", "ba"), true),

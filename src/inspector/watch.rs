@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::Inspector;
 use super::find::glob;
 use super::find::names::{self, Found};
+use crate::announcements;
 use crate::conn::{Conn, Notice, OpError};
 use crate::error::{Error, Result};
 use crate::wire::keys::MOVED;
@@ -105,22 +106,18 @@ impl Happenings {
 
 /// What a message on a channel says.
 fn happening(channel: Bytes, payload: &[u8]) -> Option<Happening> {
-    let time = |text: &str| {
-        let millis = text.parse::<f64>().ok().filter(|millis| (0.0..time::LIMIT as f64).contains(millis))?;
-        Some(time::from_epoch_millis(millis.ceil() as u64))
-    };
-    let text = std::str::from_utf8(payload).unwrap_or_default();
+    let time = |millis: f64| time::of_score(millis).map(time::from_epoch_millis);
     if let Some(tag) = channel.strip_prefix(MOVED.as_bytes()) {
-        // The client, its clock in µs, and the head.
-        let mut words = text.split(' ').skip(1);
-        let micros = words.next().and_then(|micros| micros.parse::<f64>().ok());
+        let queue = name(names::of_tag(channel.slice_ref(tag))?);
+        let (_, clock, head) = announcements::moved(payload)?;
         return Some(Happening::Transferred {
-            queue: name(names::of_tag(channel.slice_ref(tag))?),
-            at: micros.map(|micros| micros / 1_000.0).and_then(|millis| time(&millis.to_string())),
-            next: words.next().and_then(time),
+            queue,
+            at: time(clock as f64 / 1_000.0),
+            next: head.and_then(time),
         });
     }
-    Some(Happening::Announced { queue: name(names::of_channel(&channel)?), due: time(text) })
+    let due = std::str::from_utf8(payload).ok().and_then(|due| due.parse().ok());
+    Some(Happening::Announced { queue: name(names::of_channel(&channel)?), due: due.and_then(time) })
 }
 
 /// The likelier name of a tag.

@@ -28,6 +28,11 @@ pub(crate) fn from_epoch_millis(millis: u64) -> SystemTime {
     (0..u64::BITS).find_map(|halvings| at(millis >> halvings)).unwrap_or(UNIX_EPOCH)
 }
 
+/// The due time of a score, epoch ms, rounded up; `None` for a score that is no time.
+pub(crate) fn of_score(score: f64) -> Option<u64> {
+    (0.0..LIMIT as f64).contains(&score).then(|| score.ceil() as u64)
+}
+
 /// The server's clock in epoch µs, from the two parts of the reply to `TIME`; `None` if that is no time
 /// before the limit.
 pub(crate) fn server_clock(seconds: &[u8], micros: &[u8]) -> Option<i64> {
