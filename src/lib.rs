@@ -118,6 +118,7 @@
 //! | `lz4` | no | `codec::Lz4V2` |
 //! | `snappy` | no | `codec::SnappyV2` |
 //! | `zstd` | no | `codec::ZStd` |
+//! | `detect` | no | `codec::detect`, which finds out which codec wrote a payload, and all codecs |
 //! | `uuid-1` | no | conversions of types in `codec::java` to and from those of `uuid` 1 |
 //! | `jiff-1` | no | conversions of types in `codec::java` to and from those of `jiff` 1 |
 //! | `num-bigint-0-5` | no | conversions of types in `codec::java` to and from those of `num-bigint` 0.5 |

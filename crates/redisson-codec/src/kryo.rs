@@ -24,6 +24,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use failure::Failure;
+#[cfg(feature = "detect")]
+use input::ClassRef;
 use input::Input;
 use output::Output;
 use write::Plan;
@@ -182,4 +184,16 @@ fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Res
         };
         CodecError::new(format!("expected `{kind}` as Kryo 5: {why}"))
     })
+}
+
+/// The class that a payload begins with, if it has no number, and the bytes behind it.
+#[cfg(feature = "detect")]
+pub(crate) fn named_class(payload: &[u8]) -> Option<(String, &[u8])> {
+    let mut input = Input::new(payload);
+    match input.class() {
+        Ok(Some(class @ ClassRef::Named(_))) => {
+            Some((input.class_name(class).into_owned(), &payload[input.at..]))
+        }
+        _ => None,
+    }
 }

@@ -2,7 +2,8 @@
 //! Redisson stores in Redis, and back. The crate has no Redis client and does no I/O.
 //!
 //! Every codec is a type that implements [`Codec<T>`] for the values it can hold. Use the codec that the Java
-//! side uses: nothing in a payload says which codec wrote it.
+//! side uses: nothing in a payload says which codec wrote it. The module `detect` finds out what can be found
+//! out, for tools that print the payloads of others.
 //!
 //! ```
 //! use redisson_codec::{Codec, Int, String};
@@ -36,6 +37,7 @@
 //! | `lz4` | `Lz4V2` | `lz4_flex` |
 //! | `snappy` | `SnappyV2` | `snap` |
 //! | `zstd` | `ZStd` | `ruzstd` |
+//! | `detect` | `detect`: which codec wrote a payload | those of all codecs |
 //! | `uuid-1` | conversions of `java::Uuid` | `uuid` |
 //! | `jiff-1` | conversions of the times in `java` | `jiff` |
 //! | `num-bigint-0-5` | conversions of `java::BigInteger` | `num-bigint` |
@@ -49,6 +51,8 @@
 mod any_class;
 #[cfg(feature = "_compressed")]
 mod compressed;
+#[cfg(feature = "detect")]
+pub mod detect;
 mod error;
 #[cfg(feature = "_jackson")]
 mod jackson;

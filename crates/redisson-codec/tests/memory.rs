@@ -1,5 +1,5 @@
-//! How much memory a payload behind a compression takes. Each is decoded by a process of its own, since what is freed may
-//! still be counted.
+//! How much memory a payload behind a compression takes. Each is decoded by a process of its own, since what
+//! is freed may still be counted.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use redisson_codec::java::Value;
-use redisson_codec::{Bytes, CborJackson, Codec, JsonJackson, Kryo5, Lz4V2, MsgPackJackson};
+use redisson_codec::{Bytes, CborJackson, Codec, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson};
+use redisson_codec::{ZStd, detect};
 
 const LIMIT: usize = 8 << 20;
 
@@ -30,6 +31,21 @@ fn decode<T: Debug, C: Codec<T>>(codec: C, payload: &[u8]) {
     if let Err(error) = read {
         assert!(error.to_string().contains("too much memory"), "{error}");
     }
+}
+
+/// Does everything that `detect` does with a payload, within the memory that its documentation names: what
+/// the payload decompresses to, its values, twice that while a list grows, and the text that is printed.
+fn detect_all(payload: &[u8]) {
+    let before = memory("VmRSS:").unwrap_or_default();
+    let mut texts = 0;
+    for candidate in detect::candidates(payload) {
+        texts = texts.max(candidate.format.to_json(payload).map_or(0, |text| text.capacity()));
+        _ = candidate.format.describe(payload);
+    }
+    let most = memory("VmHWM:").unwrap_or_default().saturating_sub(before);
+    let values = (256 * payload.len()).max(64 << 20);
+    println!("{:.1} times the limit: {} bytes, {texts} of text", most as f64 / values as f64, payload.len());
+    assert!(most <= (64 << 20) + 2 * values + 2 * texts, "{most} bytes");
 }
 
 /// The same in a process of its own.
@@ -59,6 +75,9 @@ fn kinds(each: &mut dyn FnMut(&str, Decode)) {
     each("MessagePack as a Value", |payload| decode::<Value, _>(MsgPackJackson, payload));
     each("Kryo as a Value", |payload| decode::<Value, _>(Kryo5, payload));
     each("Kryo as booleans", |payload| decode::<Vec<bool>, _>(Kryo5, payload));
+    each("JSON without classes as a Value", |payload| decode::<Value, _>(Json, payload));
+    each("MessagePack without classes as a Value", |payload| decode::<Value, _>(MsgPack, payload));
+    each("detect", detect_all);
     each("Kryo as texts", |payload| decode::<Vec<String>, _>(Kryo5, payload));
 }
 
@@ -76,6 +95,33 @@ const PARTS: [usize; 3] = [1, 4, 12];
 fn a_compressed_payload_takes_eight_times_the_limit_at_most() {
     if std::env::var_os(CASE).is_none() && memory("VmHWM:").is_some() {
         all(&mut in_a_process);
+    }
+}
+
+/// Payloads of which a byte is a value of many, as they are and behind a compression.
+#[test]
+fn detection_takes_what_it_says_at_most() {
+    if std::env::var_os(CASE).is_some() || memory("VmHWM:").is_none() {
+        return;
+    }
+    const LENGTH: usize = (1 << 20) - 16;
+    let announced = |head: u8, count: usize| [&[head][..], &(count as u32).to_be_bytes()].concat();
+    let empty = Lz4V2(Bytes).decode(&kryo(10, 3, &[0x81])).unwrap();
+    for content in [
+        [&b"["[..], &b"0,".repeat(LENGTH / 2), b"0]"].concat(),
+        [&b"["[..], &b"{},".repeat(LENGTH / 3), b"0]"].concat(),
+        [&b"["[..], &b"[[0]],".repeat(LENGTH / 6), b"0]"].concat(),
+        [&b"["[..], &b"[\"[B\",\"\"],".repeat(LENGTH / 10), b"0]"].concat(),
+        [&b"\x9f"[..], &vec![0x80; LENGTH], b"\xff"].concat(),
+        [announced(0xdd, LENGTH), vec![0x90; LENGTH]].concat(),
+        [announced(0xdf, LENGTH / 2), vec![0x80; LENGTH]].concat(),
+        [announced(0xdd, LENGTH / 2), b"\x91\xc0".repeat(LENGTH / 2)].concat(),
+        vec![b't'; LENGTH],
+        empty,
+    ] {
+        in_a_process("detect", &Lz4V2(Bytes).encode(&content).unwrap());
+        in_a_process("detect", &ZStd(Bytes).encode(&content).unwrap());
+        in_a_process("detect", &content);
     }
 }
 
@@ -111,7 +157,11 @@ fn all(check: &mut dyn FnMut(&str, &[u8])) {
     ];
     for part in PARTS {
         for piece in pieces {
-            check("JSON as a Value", &filled(b"[", piece.as_bytes(), b"0]", part));
+            let payload = filled(b"[", piece.as_bytes(), b"0]", part);
+            check("JSON as a Value", &payload);
+            if part > 1 {
+                check("JSON without classes as a Value", &payload);
+            }
         }
         let properties = (0..1000).map(|number| format!("\"{number}\":0,")).collect::<String>();
         let payload = filled(b"{", properties.as_bytes(), b"\"x\":0}", part);
@@ -127,6 +177,7 @@ fn all(check: &mut dyn FnMut(&str, &[u8])) {
         let elements = (LIMIT / part - 6) as u32;
         let payload = filled(&[&[0xdd][..], &elements.to_be_bytes()].concat(), b"\x00", b"", part);
         check("MessagePack as a Value", &payload);
+        check("MessagePack without classes as a Value", &payload);
         let (booleans, texts, longer) =
             (kryo(part, 5, &[1]), kryo(part, 3, &[0x81]), kryo(part, 3, b"a\xe1"));
         check("Kryo as a Value", &booleans);

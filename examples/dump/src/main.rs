@@ -1,15 +1,15 @@
 //! Prints a payload that Redisson wrote, from a queue or from any other key. It needs `redisson-codec` and nothing else.
 //!
 //! ```text
-//! dump <codec> <payload as hex>
-//! dump <codec>                   the payload, as it is, on standard input
+//! dump [<codec>] <payload as hex>
+//! dump [<codec>]                   the payload, as it is, on standard input
 //! ```
 //!
-//! The codec is `kryo5`, `json-jackson`, `cbor-jackson`, `msgpack-jackson`, `json` or `msgpack`. In front of it can be a
-//! compression: `lz4:kryo5`, `snappy:json-jackson`, `zstd:kryo5`.
+//! The codec is `kryo5`, `json-jackson`, `lz4+kryo5` and so on: `detect::Kind` lists the names. Without it, the program
+//! says which codec may have written the payload.
 //!
 //! ```text
-//! cargo run -p redisson-dump kryo5 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
+//! cargo run -p redisson-dump 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
 //! redis-cli -D "" lindex orders 0 | cargo run -p redisson-dump kryo5
 //! ```
 
@@ -17,10 +17,8 @@ use std::error::Error;
 use std::io::Read;
 use std::process::ExitCode;
 
-use redisson_codec::java::Value;
-use redisson_codec::{
-    Bytes, CborJackson, Codec, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson, SnappyV2, ZStd,
-};
+use redisson_codec::CodecError;
+use redisson_codec::detect::{Detector, Format};
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1).collect()) {
@@ -36,36 +34,33 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Vec<String>) -> Result<String, Box<dyn Error>> {
-    let (codec, payload) = match &arguments[..] {
-        [codec] => {
-            let mut payload = Vec::new();
-            std::io::stdin().read_to_end(&mut payload)?;
-            (codec, payload)
-        }
-        [codec, hex] => (codec, bytes(hex)?),
-        _ => return Err("usage: dump <codec> [<payload as hex>]".into()),
+    let (format, payload) = match &arguments[..] {
+        [] => (None, input()?),
+        [codec] if codec.parse::<Format>().is_ok() => (Some(codec.parse()?), input()?),
+        [hex] => (None, bytes(hex)?),
+        [codec, hex] => (Some(codec.parse()?), bytes(hex)?),
+        _ => return Err("usage: dump [<codec>] [<payload as hex>]".into()),
     };
-    Ok(decode(codec, &payload)?.to_string())
+    let mut detector = Detector::new();
+    detector.add(&payload);
+    match (format, &detector.verdicts()[..]) {
+        (Some(format), _) => Ok(printed(format, &payload)?),
+        (None, [verdict, ..]) => Ok(format!("{verdict}: {}", printed(verdict.format, &payload)?)),
+        (None, []) => Err("no codec reads it".into()),
+    }
 }
 
-fn decode(codec: &str, payload: &[u8]) -> Result<Value, Box<dyn Error>> {
-    // A compression around `Bytes` gives the payload of the codec inside.
-    let (codec, payload): (&str, Vec<u8>) = match codec.split_once(':') {
-        None => (codec, payload.to_vec()),
-        Some(("lz4", inside)) => (inside, Lz4V2(Bytes).decode(payload)?),
-        Some(("snappy", inside)) => (inside, SnappyV2(Bytes).decode(payload)?),
-        Some(("zstd", inside)) => (inside, ZStd(Bytes).decode(payload)?),
-        Some((other, _)) => return Err(format!("`{other}` is not lz4, snappy or zstd").into()),
-    };
-    Ok(match codec {
-        "kryo5" => Kryo5.decode(&payload)?,
-        "json-jackson" => JsonJackson.decode(&payload)?,
-        "cbor-jackson" => CborJackson.decode(&payload)?,
-        "msgpack-jackson" => MsgPackJackson.decode(&payload)?,
-        "json" => Json.decode(&payload)?,
-        "msgpack" => MsgPack.decode(&payload)?,
-        other => return Err(format!("there is no codec `{other}`").into()),
-    })
+fn input() -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut payload = Vec::new();
+    std::io::stdin().read_to_end(&mut payload)?;
+    Ok(payload)
+}
+
+fn printed(format: Format, payload: &[u8]) -> Result<String, CodecError> {
+    match format.describe(payload) {
+        Some(described) => Ok(described.to_string()),
+        None => format.to_json(payload),
+    }
 }
 
 fn bytes(hex: &str) -> Result<Vec<u8>, Box<dyn Error>> {
@@ -83,13 +78,19 @@ mod tests {
 
     #[test]
     fn a_payload_is_printed() {
-        let printed =
-            |codec: &str, hex: &str| run(vec![codec.into(), hex.into()]).map_err(|error| error.to_string());
+        let printed = |arguments: &[&str]| {
+            run(arguments.iter().map(ToString::to_string).collect()).map_err(|error| error.to_string())
+        };
         let list = "01006a6176612e7574696c2e41727261794c6973f4840300826162e28263";
-        assert_eq!(printed("kryo5", list).unwrap(), r#"["a", "bb", "c"]"#);
-        assert_eq!(printed("json", "7b2261223a317d").unwrap(), r#"{"a": 1}"#);
-        assert!(printed("gzip:json", "00").unwrap_err().contains("`gzip`"));
-        assert!(printed("kryo", list).unwrap_err().contains("there is no codec `kryo`"));
-        assert!(printed("kryo5", "012").unwrap_err().contains("odd number"));
+        assert_eq!(printed(&["kryo5", list]).unwrap(), r#"["a","bb","c"]"#);
+        assert_eq!(printed(&[list]).unwrap(), r#"kryo5: ["a","bb","c"]"#);
+        assert_eq!(printed(&["json", "7b2261223a317d"]).unwrap(), r#"{"a":1}"#);
+        assert_eq!(printed(&["7b2261223a317d"]).unwrap(), r#"json (or json-jackson): {"a":1}"#);
+        assert_eq!(printed(&["snappy+string", "051068656c6c6f"]).unwrap(), "\"hello\"");
+        let own = "0100636f6d2e61636d652e436f75706fee57494e54455232b6";
+        assert_eq!(printed(&[own]).unwrap(), r#"kryo5: com.acme.Coupon, 25 bytes: "WINTER26""#);
+        assert!(printed(&["gzip+json", "00"]).unwrap_err().starts_with("expected kryo5, "));
+        assert!(printed(&["json", "00"]).is_err());
+        assert!(printed(&["012"]).unwrap_err().contains("odd number"));
     }
 }

@@ -5,9 +5,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Constant, Value};
+use super::{Collection, Constant, Map, Value};
 use crate::java::type_hint::VALUE;
 use crate::java::value_slot;
+use crate::memory;
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
@@ -138,26 +139,31 @@ impl<'de> Visitor<'de> for Plain {
         Ok(Value::Double(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        memory::take(value.len()).map_err(E::custom)?;
         Ok(value.into())
     }
 
-    fn visit_bytes<E>(self, value: &[u8]) -> Result<Value, E> {
+    fn visit_bytes<E: serde::de::Error>(self, value: &[u8]) -> Result<Value, E> {
+        memory::take(value.len()).map_err(E::custom)?;
         Ok(Value::Bytes(value.to_vec()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
+        // In a box.
+        memory::take(size_of::<Collection>()).map_err(A::Error::custom)?;
         let mut elements = Vec::new();
         while let Some(Within(element)) = input.next_element()? {
-            elements.push(element);
+            memory::push(&mut elements, element).map_err(A::Error::custom)?;
         }
         Ok(Value::list(elements))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
+        memory::take(size_of::<Map>()).map_err(A::Error::custom)?;
         let mut entries = Vec::new();
         while let Some((Within(key), Within(value))) = input.next_entry()? {
-            entries.push((key, value));
+            memory::push(&mut entries, (key, value)).map_err(A::Error::custom)?;
         }
         Ok(Value::map(entries))
     }
