@@ -174,8 +174,10 @@ examples: ## runs every example, the demo, each with its own server, and `rediss
 		echo "== $$example"; \
 		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
 	done
-	cargo build --package redelay-demo
-	REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --package redelay-demo </dev/null
+	@set -e; for package in redelay-cancel-unless-paid redelay-demo; do \
+		echo "== $$package"; cargo build --package $$package; \
+		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --package $$package </dev/null; \
+	done
 	cargo run --quiet --package redisson-dump 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
 
 peer: ## builds the program that other checks drive redelay with; the last line is its path

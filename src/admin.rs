@@ -30,6 +30,9 @@
 //! remembers some of those around it. If all of these have left, too, the reading begins again at the first
 //! entry. Of equal entries, one may be returned again if others have left.
 //!
+//! A page whose end is to travel as text, in a link for example, comes from an
+//! [`Inspector`](crate::inspector::Inspector): its places have a text.
+//!
 //! # Serde
 //! Rows implement `Serialize`. A point in time is a whole number, epoch milliseconds. A duration is a number
 //! of milliseconds with decimals, and its field ends in `_ms`. A payload is bytes, which are an array of
@@ -43,6 +46,7 @@ mod unsettled;
 
 use bytes::Bytes;
 
+pub use crate::receiver::MessageId;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use quarantine::{Quarantine, Quarantined};
 pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};

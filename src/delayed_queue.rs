@@ -1,8 +1,9 @@
 //! `DelayedQueue`: payloads that are not due yet, under the names of Redisson's `RDelayedQueue`.
 //!
 //! `offer` stores entries, with `store` and `batcher` below it. `job` stores, finds and changes those with
-//! ids. `batch` gathers what concurrent callers send together. `ticket` finds an entry again. `inspect`
-//! reads, `remove` takes entries out before they are due, and `quarantine` holds the malformed ones.
+//! ids, with `canceller` below it. `batch` gathers what concurrent callers send together. `ticket` finds an
+//! entry again. `schedule` offers again and again. `inspect` reads, and `remove` takes entries out before
+//! they are due.
 
 // In the order of the methods on the page of the type.
 mod offer;
@@ -19,6 +20,7 @@ mod remove;
 
 mod batch;
 mod batcher;
+mod canceller;
 mod store;
 
 use std::fmt;
@@ -36,7 +38,7 @@ use crate::codec::Codec;
 use crate::queue::{Queue, QueueKeys};
 use crate::transfer::Watch;
 use batcher::Batcher;
-use job::Canceller;
+use canceller::Canceller;
 
 /// Payloads that become ready later: Redisson's `RDelayedQueue<T>`.
 /// [`Client::delayed_queue`](crate::Client::delayed_queue) makes one. Cloning is cheap.

@@ -66,7 +66,9 @@ impl FromStr for MessageId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = || Error::invalid("read a message id", "it has 32 hexadecimal digits");
+        let wrong = || {
+            Error::invalid("read a message id", "a message id has 32 hexadecimal digits; this text does not")
+        };
         let digits = text.as_bytes();
         let mut id = [0; 16];
         if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {

@@ -127,7 +127,7 @@ impl Engine {
     }
 
     pub(crate) fn keys(&self, name: &str) -> Keys {
-        Keys::new(&(self.map_name)(name))
+        Keys::new((self.map_name)(name))
     }
 
     /// Looks once, in the background, whether the user lacks a permission for this queue, and reports it. A

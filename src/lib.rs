@@ -35,6 +35,7 @@
 //! | handling messages, what a handler may return | [`Worker`], [`Context`](worker::Context), [`Outcome`](worker::Outcome), [`Backoff`](worker::Backoff) |
 //! | receiving and settling by hand | [`Receiver`], [`Delivery`] |
 //! | messages that failed too often; those in flight | [`DeadLetters`](admin::DeadLetters), [`Unsettled`](admin::Unsettled) |
+//! | looking into any queue, also those that only Java uses | [`Inspector`](inspector::Inspector) |
 //! | taking, lost connections | [`BlockingQueue`] |
 //! | offering, cancelling, rescheduling | [`DelayedQueue`], [`Offer`](delayed_queue::Offer), [`Ticket`](delayed_queue::Ticket) |
 //! | jobs by id: replace, debounce, throttle | [`Offer::id`](delayed_queue::Offer::id), [`JobOffer`](delayed_queue::JobOffer), [`Job`](delayed_queue::Job) |

@@ -511,6 +511,25 @@ impl<T: 'static> PartitionedQueue<T> {
         try_join_all(self.queues().map(BlockingQueue::resume)).await.map(drop)
     }
 
+    /// Decodes a payload of any partition: see [`BlockingQueue::decode`]. No command is sent.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::decode`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let queue = orders.clone();
+    /// let worker = orders.worker().on_failure(move |failure| {
+    ///     eprintln!("{failure}: {:?}", queue.decode(&failure.payload));
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn decode(&self, payload: &[u8]) -> Result<T> {
+        self.partitions[0].ready.decode(payload)
+    }
+
     /// The stats of all partitions together: numbers are sums, `is_paused` says whether all are paused,
     /// `next_due_in` is that of the next entry overall, and `overdue_for` that of the oldest. `server` is
     /// empty if the partitions are on several servers.

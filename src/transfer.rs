@@ -14,7 +14,6 @@ mod servers;
 mod task;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -23,36 +22,12 @@ use tokio_util::sync::CancellationToken;
 use crate::announcements::AnnouncedRetry;
 use crate::conn::Conn;
 use crate::wire::keys::Keys;
-use task::Task;
-
-/// How transfers are run.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    /// The most entries per call.
-    pub(crate) batch: u32,
-    /// The longest time that one call may hold the server.
-    pub(crate) budget: Duration,
-    /// How often a queue runs without an event.
-    pub(crate) sweep_interval: Duration,
-    /// What receivers have left is released when none of them has given a sign of life for this long; `None`:
-    /// never.
-    pub(crate) release_after: Option<Duration>,
-}
+pub(crate) use task::Settings;
+use task::{Request, Task};
 
 /// The handle of the transfer task.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer(mpsc::UnboundedSender<Request>);
-
-#[derive(Debug)]
-enum Request {
-    Open(Keys),
-    Head(Keys, f64),
-    Close(Keys, Option<oneshot::Sender<()>>),
-    /// The schedules of a queue have changed.
-    Scheduled(Keys),
-    Follow(Bytes, Arc<AnnouncedRetry>),
-    Unfollow(Bytes, Arc<AnnouncedRetry>),
-}
 
 /// Keeps a queue transferring for as long as it lives.
 #[derive(Debug)]

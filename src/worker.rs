@@ -13,7 +13,7 @@ use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::Stream;
@@ -22,15 +22,15 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-pub use crate::receiver::{Backoff, OnUndecodable};
+pub use crate::receiver::{Backoff, MessageId, OnUndecodable};
 pub use handler::{Context, Handler};
 pub use outcome::{Failure, IntoOutcome, Outcome};
 #[cfg(feature = "tower")]
 pub use service::from_service;
 
-use crate::{BlockingQueue, Error, Receiver, Result};
-use runner::Runner;
-use source::Source;
+use crate::{BlockingQueue, Receiver, Result};
+use runner::{Counts, OnFailure, Runner};
+use source::{Setting, Source, invalid};
 
 /// How long handlers may take to end by themselves when the grace is over.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
@@ -88,11 +88,8 @@ pub struct Worker<T> {
     on_failure: Option<OnFailure>,
 }
 
-/// A setting of the receivers.
-type Setting<T> = Box<dyn Fn(Receiver<T>) -> Receiver<T> + Send>;
-type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
-
-/// What a worker did until it stopped.
+/// What a worker did until it stopped: how many deliveries ended in each way. A message that fails twice
+/// counts twice. [`ReceivingStats`](crate::stats::ReceivingStats) has the same counts.
 ///
 /// # Examples
 /// ```no_run
@@ -106,24 +103,19 @@ type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Messages that were acknowledged.
+    /// Those that were acknowledged.
     pub done: u64,
-    /// Deliveries that failed or were rejected, whose payload did not decode, whose lease was lost while the
-    /// handler ran, or whose settlement failed. A message that fails twice counts twice.
+    /// Those that failed: with an `Err`, a panic or a timeout. The last failure of a dead letter counts here.
     pub failed: u64,
-    /// Messages that were snoozed.
+    /// Those that were rejected, the undecodable included.
+    pub rejected: u64,
+    /// Those whose lease was lost, or whose settlement failed: the message may be delivered again, whatever
+    /// its handler did.
+    pub lost: u64,
+    /// Those that were snoozed.
     pub snoozed: u64,
-    /// Messages whose handlers had not ended when the grace was over. Other receivers get them at once.
+    /// Those whose handlers had not ended when the grace was over. Other receivers get the messages at once.
     pub released: u64,
-}
-
-/// What runners count.
-#[derive(Debug, Default)]
-struct Counts {
-    done: AtomicU64,
-    failed: AtomicU64,
-    snoozed: AtomicU64,
-    released: AtomicU64,
 }
 
 impl<T: Send + 'static> Worker<T> {
@@ -508,6 +500,8 @@ impl<T: Send + 'static> Worker<T> {
         Ok(Stopped {
             done: counts.done.load(Ordering::Relaxed),
             failed: counts.failed.load(Ordering::Relaxed),
+            rejected: counts.rejected.load(Ordering::Relaxed),
+            lost: counts.lost.load(Ordering::Relaxed),
             snoozed: counts.snoozed.load(Ordering::Relaxed),
             released: counts.released.load(Ordering::Relaxed),
         })
@@ -522,10 +516,6 @@ impl<T> fmt::Debug for Worker<T> {
             .field("concurrency", &self.concurrency)
             .finish_non_exhaustive()
     }
-}
-
-fn invalid(reason: impl Into<String>) -> Error {
-    Error::invalid("`Worker::run`", reason)
 }
 
 /// Ctrl-C and SIGTERM.

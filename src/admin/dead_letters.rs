@@ -56,7 +56,7 @@ pub struct DeadLetter {
     /// When it became a dead letter, by the server's clock.
     #[serde(serialize_with = "time::in_epoch_ms")]
     pub died: SystemTime,
-    /// The payload, as it was in the queue.
+    /// The payload, as it was in the queue. [`BlockingQueue::decode`] reads it.
     pub payload: Bytes,
     /// Its place among the others, as the server wrote it.
     #[serde(skip)]

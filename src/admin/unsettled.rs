@@ -51,7 +51,7 @@ pub struct UnsettledMessage {
     /// a retry. Zero if that time is over.
     #[serde(rename = "remaining_ms", serialize_with = "time::in_ms")]
     pub remaining: Duration,
-    /// The payload, as it was in the queue.
+    /// The payload, as it was in the queue. [`BlockingQueue::decode`] reads it.
     pub payload: Bytes,
     /// The time to which `remaining` counts, as the server wrote it.
     #[serde(skip)]

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use bytes::Bytes;
+
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
@@ -149,6 +151,31 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "getLast")]
     pub async fn peek_last(&self) -> Result<Option<T>> {
         self.element(self.queue.reading("peek_last"), -1).await
+    }
+
+    /// Decodes a payload of this queue with its codec: that of a [`DeadLetter`](crate::admin::DeadLetter), of
+    /// an [`UnsettledMessage`](crate::admin::UnsettledMessage) or of a [`Failure`](crate::worker::Failure),
+    /// for example. No command is sent.
+    ///
+    /// # Errors
+    /// [`Decode`](crate::ErrorKind::Decode) if the codec cannot read these bytes.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue::<i64>("orders", codec::Long);
+    /// for letter in orders.dead_letters().read(None, 100).await? {
+    ///     match orders.decode(&letter.payload) {
+    ///         Ok(order) => println!("order {order}: {}", letter.error),
+    ///         Err(error) => println!("{}: {error}", letter.id),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn decode(&self, payload: &[u8]) -> Result<T> {
+        self.queue.reading("decode").decode(&*self.codec, Bytes::copy_from_slice(payload))
     }
 
     /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the

@@ -254,7 +254,7 @@ impl Following {
         self.masters.send_replace(masters);
         for (address, master) in old {
             master.commands.abandon();
-            self.shared.counters.evicts(&address.to_string(), None);
+            self.shared.counters.left(&address.to_string());
         }
     }
 

@@ -42,8 +42,9 @@ pub(super) struct Answered {
     pub(super) client_id: Option<i64>,
     /// `None` if the server does not name it.
     pub(super) peer: Option<Peer>,
-    /// The reply to `INFO memory`, if it was asked for.
-    pub(super) memory: Option<Frame>,
+    /// What `INFO` says of its memory and its persistence. Empty if that was not asked for, and without the
+    /// sections that are missing or forbidden.
+    pub(super) info: String,
 }
 
 /// Begins a session on a connection: ends the one before it (`last`) on the server, names this one, and
@@ -83,14 +84,15 @@ pub(super) async fn handshake(
         let words = words.into_iter().map(|word| Bytes::copy_from_slice(word.as_bytes()));
         ask("CLIENT", words.collect())
     }));
-    let memory = async {
-        match role {
-            Role::Commands => ask("INFO", vec!["memory".into()]).await.map(Some),
-            _ => Ok(None),
-        }
+    // Redis 6.2 takes one section a command.
+    let sections: &[&'static str] = match role {
+        Role::Commands => &["memory", "persistence"],
+        _ => &[],
     };
-    let all = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, server_role, memory));
-    let (replies, server_role, memory) = tokio::select! {
+    let info =
+        futures::future::try_join_all(sections.iter().map(|section| ask("INFO", vec![(*section).into()])));
+    let all = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, server_role, info));
+    let (replies, server_role, info) = tokio::select! {
         all = all => all
             .map_err(|_| OpError::Unknown(Cause::silence()))?
             .map_err(|error| library::of_sent(&error))?,
@@ -115,9 +117,15 @@ pub(super) async fn handshake(
     }
     // A server may lack the others, or a user the permission: then the connection has no name, or the old
     // one stays.
-    let info = next().ok().and_then(|info| info.into_bytes().ok());
-    let peer = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
-    Ok(Answered { client_id, peer, memory })
+    let of_client = next().ok().and_then(|info| info.into_bytes().ok());
+    let peer = of_client.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
+    Ok(Answered { client_id, peer, info: info.into_iter().map(text).collect() })
+}
+
+/// A section of `INFO`. A user may lack the permission to ask.
+fn text(info: Frame) -> String {
+    let bytes = Reply::of_frame(info).ok().and_then(|info| info.into_bytes().ok()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Returns an error if the server says that it is no master. A user may lack the permission to ask.

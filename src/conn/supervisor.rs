@@ -15,7 +15,6 @@ use super::establish::{Established, Failure, establish};
 use super::handshake::{HANDSHAKE_TIMEOUT, Peer, handshake};
 use super::info::field;
 use super::probe::probe;
-use super::reply::{Frame, Reply};
 use super::role::Role;
 use super::session::{Session, Sessions};
 use super::shared::Shared;
@@ -250,7 +249,7 @@ impl Supervisor {
                     // Its id is one of the server that it was on.
                     self.last.take_if(|_| before.at != at);
                     if before.at != at && self.role == Role::Commands {
-                        self.shared.counters.evicts(&before.at.to_string(), None);
+                        self.shared.counters.left(&before.at.to_string());
                     }
                     return self.begin_session(true).await;
                 }
@@ -314,7 +313,7 @@ impl Supervisor {
     async fn handshake(&mut self) -> Result<(), OpError> {
         let (name, lead) = (&self.options.client_name, self.lead.as_ref());
         let answered = handshake(&self.client, self.role, name, self.last.as_ref(), lead).await?;
-        self.warn_of_eviction(answered.memory);
+        self.report_settings(&answered.info);
         self.last = answered.peer;
         let (number, client_id, begun) = (self.number, answered.client_id, self.begun);
         let session = Session { number, client_id, begun, answered: Instant::now() };
@@ -388,17 +387,24 @@ impl Supervisor {
     }
 
     /// A server with another policy than `noeviction` deletes keys when its memory is full, and a queue is a
-    /// few keys. A user may lack the permission to ask.
-    fn warn_of_eviction(&self, info: Option<Frame>) {
-        let info = info.and_then(|info| Reply::of_frame(info).ok()?.into_bytes().ok()).unwrap_or_default();
-        let info = String::from_utf8_lossy(&info);
-        let Some(policy) = field(&info, "maxmemory_policy") else { return };
-        let server = self.here.address().to_string();
-        let policy = Some(policy).filter(|policy| *policy != "noeviction");
-        if self.shared.counters.evicts(&server, policy)
-            && let Some(policy) = policy
-        {
-            events::evicts(&server, policy);
+    /// few keys. One without an append-only file forgets what came after its last snapshot when it restarts.
+    fn report_settings(&self, info: &str) {
+        let (server, counters) = (self.here.address().to_string(), &self.shared.counters);
+        if let Some(policy) = field(info, "maxmemory_policy") {
+            let policy = Some(policy).filter(|policy| *policy != "noeviction");
+            if counters.evicts(&server, policy)
+                && let Some(policy) = policy
+            {
+                events::evicts(&server, policy);
+            }
+        }
+        let has_aof = match field(info, "aof_enabled") {
+            Some("0") => false,
+            Some("1") => true,
+            _ => return,
+        };
+        if counters.has_aof(&server, has_aof) && !has_aof {
+            events::has_no_aof(&server);
         }
     }
 

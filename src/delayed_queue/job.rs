@@ -1,6 +1,5 @@
 //! Jobs: pending payloads with ids of the user's.
 
-mod cancel;
 mod offer;
 
 use std::fmt;
@@ -16,7 +15,6 @@ use crate::error::Result;
 use crate::queue::{AsValue, Op};
 use crate::scripts;
 use crate::wire::{entry, time};
-pub(super) use cancel::Canceller;
 pub use offer::{JobOffer, Offered};
 
 /// A job that is pending. [`Job::get`] returns it.

@@ -210,12 +210,8 @@ impl Search {
     fn add(&mut self, found: Option<Found>) {
         match found {
             Some(Found::Name(name)) => self.add_name(name),
-            Some(Found::Tag(tag)) => {
-                if self.seen.insert(tag.clone()) {
-                    self.tags.push(tag);
-                }
-            }
-            None => {}
+            Some(Found::Tag(tag)) if self.seen.insert(tag.clone()) => self.tags.push(tag),
+            _ => {}
         }
     }
 

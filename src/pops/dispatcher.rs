@@ -65,7 +65,6 @@ use super::waiter::{Answer, Wait, Waiter, WaiterId};
 use crate::conn::OpError;
 use crate::outbox::Outbox;
 use crate::wire::keys::Keys;
-use blocked::BlockedPop;
 use list::{Content, Demand, List};
 pub(crate) use list::{Tier, TryPop};
 
@@ -107,6 +106,15 @@ pub(crate) enum PopOutcome {
     /// Interrupted before it was sent.
     NotSent,
     Failed(OpError),
+}
+
+/// A blocking pop that was sent.
+#[derive(Debug)]
+struct BlockedPop {
+    keys: Vec<Keys>,
+    /// It serves the waiters before this one.
+    before: WaiterId,
+    interrupted: bool,
 }
 
 /// Decides about the pops of one kind.

@@ -201,7 +201,8 @@ impl Deliveries {
             (Err(_), _) | (_, Settlement::Extend { .. }) => return,
             (_, Settlement::Acknowledge) => Delivered::Acknowledged,
             (_, Settlement::Retry { .. }) => Delivered::Failed,
-            (_, Settlement::Snooze { .. } | Settlement::Unread) => Delivered::Released,
+            (_, Settlement::Snooze { after_ms: 0 } | Settlement::Unread) => Delivered::Released,
+            (_, Settlement::Snooze { .. }) => Delivered::Snoozed,
             (_, Settlement::Reject { .. }) => Delivered::Rejected,
         };
         self.counters.delivered(what, 1);

@@ -44,9 +44,17 @@ struct OfClient {
     failovers: AtomicU64,
     redirects: AtomicU64,
     transferring: AtomicU64,
-    /// The servers that delete keys when their memory is full, with their policies.
-    evicting: Mutex<BTreeMap<String, String>>,
+    /// What the servers say of themselves.
+    servers: Mutex<BTreeMap<String, OfServer>>,
     queues: Mutex<Queues>,
+}
+
+#[derive(Debug, Default)]
+struct OfServer {
+    /// `None` if it deletes nothing when its memory is full.
+    eviction_policy: Option<String>,
+    /// `None` if it does not say so.
+    aof_enabled: Option<bool>,
 }
 
 /// The counters of the queues that still have a handle.
@@ -73,6 +81,7 @@ pub(crate) enum Delivered {
     Received,
     Acknowledged,
     Failed,
+    Snoozed,
     Released,
     Rejected,
     Lost,
@@ -147,7 +156,7 @@ impl ClientCounters {
             failovers: AtomicU64::new(0),
             redirects: AtomicU64::new(0),
             transferring: AtomicU64::new(0),
-            evicting: Mutex::default(),
+            servers: Mutex::default(),
             queues: Mutex::default(),
         }))
     }
@@ -187,17 +196,24 @@ impl ClientCounters {
         self.0.redirects.fetch_add(1, Relaxed);
     }
 
-    /// Notes the server's eviction policy; `None` if it deletes nothing, or the client has left it. Returns
-    /// whether that has changed.
+    /// Notes the server's eviction policy; `None` if it deletes nothing. Returns whether that has changed.
     pub(crate) fn evicts(&self, server: &str, policy: Option<&str>) -> bool {
-        let mut evicting = self.0.evicting.lock().unwrap_or_else(PoisonError::into_inner);
-        match policy {
-            Some(policy) => {
-                let before = evicting.insert(server.to_owned(), policy.to_owned());
-                before.is_none_or(|before| before != policy)
-            }
-            None => evicting.remove(server).is_some(),
-        }
+        let mut servers = self.0.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = &mut servers.entry(server.to_owned()).or_default().eviction_policy;
+        let changes = known.as_deref() != policy;
+        *known = policy.map(str::to_owned);
+        changes
+    }
+
+    /// Notes whether the server has an append-only file. Returns whether that has changed.
+    pub(crate) fn has_aof(&self, server: &str, enabled: bool) -> bool {
+        let mut servers = self.0.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.entry(server.to_owned()).or_default().aof_enabled.replace(enabled) != Some(enabled)
+    }
+
+    /// The client does not write to this server any more.
+    pub(crate) fn left(&self, server: &str) {
+        self.0.servers.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
     }
 
     pub(crate) fn failed(&self, what: impl Display, error: impl Display) {
@@ -205,16 +221,20 @@ impl ClientCounters {
     }
 
     pub(crate) fn stats(&self, connected: bool) -> ClientStats {
-        let OfClient { counts, reconnects, failovers, redirects, transferring, evicting, queues: _ } =
+        let OfClient { counts, reconnects, failovers, redirects, transferring, servers, queues: _ } =
             &*self.0;
-        let evicting = evicting.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
         ClientStats {
             connected,
             masters: Vec::new(),
             reconnects: reconnects.load(Relaxed),
             failovers: failovers.load(Relaxed),
             redirects: redirects.load(Relaxed),
-            eviction_policy: evicting.values().next().cloned(),
+            eviction_policy: servers.values().find_map(|server| server.eviction_policy.clone()),
+            aof_enabled: servers
+                .values()
+                .filter_map(|server| server.aof_enabled)
+                .reduce(|all, one| all && one),
             transferring_queues: transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
@@ -276,6 +296,7 @@ impl QueueCounters {
             received: count(Delivered::Received),
             acknowledged: count(Delivered::Acknowledged),
             failed: count(Delivered::Failed),
+            snoozed: count(Delivered::Snoozed),
             released: count(Delivered::Released),
             rejected: count(Delivered::Rejected),
             lost: count(Delivered::Lost),
@@ -387,8 +408,23 @@ mod tests {
         assert!(client.evicts("b", Some("volatile-lru")));
         assert!(client.evicts("b", None) && !client.evicts("b", None));
         assert_eq!(policy().as_deref(), Some("allkeys-lru"));
-        client.evicts("a", None);
+        client.left("a");
         assert_eq!(policy(), None);
+    }
+
+    #[test]
+    fn one_server_without_an_append_only_file_is_enough() {
+        let client = ClientCounters::new();
+        let enabled = || client.stats(true).aof_enabled;
+        client.evicts("a", None);
+        assert_eq!(enabled(), None);
+        assert!(client.has_aof("a", true) && !client.has_aof("a", true));
+        assert_eq!(enabled(), Some(true));
+        assert!(client.has_aof("b", false) && !client.has_aof("b", false));
+        assert_eq!(enabled(), Some(false));
+        client.left("b");
+        assert_eq!(enabled(), Some(true));
+        assert!(client.has_aof("b", false), "it is said again of a server that the client had left");
     }
 
     #[test]

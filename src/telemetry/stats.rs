@@ -41,6 +41,10 @@ pub struct ClientStats {
     /// memory is full, and with them messages. In a cluster, that of one such master. Looked at with each new
     /// connection; `None` if the user may not run `INFO`.
     pub eviction_policy: Option<String>,
+    /// Whether the server has an append-only file. Without one, it has after a restart what its last snapshot
+    /// has. In a cluster, whether all masters have one that say so. Looked at with each new connection;
+    /// `None` if the user may not run `INFO`, or a service does not say it.
+    pub aof_enabled: Option<bool>,
     /// Queues for which this client transfers now.
     pub transferring_queues: u64,
     /// Futures and streams that wait for a payload now.
@@ -209,7 +213,9 @@ pub struct ReceivingStats {
     pub acknowledged: u64,
     /// Deliveries that failed, dead letters included.
     pub failed: u64,
-    /// Deliveries that were snoozed or released.
+    /// Deliveries that were snoozed: delivered again after a time, without a failure.
+    pub snoozed: u64,
+    /// Deliveries that were released, or snoozed for no time: delivered again at once, without a failure.
     pub released: u64,
     /// Deliveries that were rejected, the undecodable included.
     pub rejected: u64,
@@ -234,6 +240,7 @@ impl ReceivingStats {
             received: self.received + other.received,
             acknowledged: self.acknowledged + other.acknowledged,
             failed: self.failed + other.failed,
+            snoozed: self.snoozed + other.snoozed,
             released: self.released + other.released,
             rejected: self.rejected + other.rejected,
             lost: self.lost + other.lost,

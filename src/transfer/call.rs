@@ -1,11 +1,11 @@
 //! One call of the transfer script, and its reply.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::Settings;
 use super::clock::ClockReading;
 use super::schedule::QueueId;
 use crate::conn::{Conn, OpError, Reply, ServerId};
@@ -22,7 +22,10 @@ pub(super) struct Call {
     pub(super) server: ServerId,
     pub(super) keys: Keys,
     pub(super) counters: Arc<QueueCounters>,
-    pub(super) settings: Settings,
+    /// The most entries.
+    pub(super) batch: u32,
+    /// The longest time that it may hold the server.
+    pub(super) budget: Duration,
     /// Tells this client's transfers from those of its peers.
     pub(super) client_id: Bytes,
     /// Where the call before has stopped.
@@ -64,8 +67,7 @@ impl Call {
     /// After a lost reply the schedule runs the call again, which is harmless: entries that were transferred
     /// are gone.
     pub(super) async fn run(self) -> Report {
-        let Self { conn, queue, server, keys, counters, settings, client_id, cursor, looks_for_schedules } =
-            self;
+        let Self { conn, queue, server, keys, counters, client_id, cursor, looks_for_schedules, .. } = self;
         let span = Span::transfer(&keys);
         let sent = Instant::now();
         let call = scripts::TRANSFER
@@ -78,8 +80,8 @@ impl Call {
                 keys.scratch(),
                 &keys.jobs(),
             ])
-            .number(settings.batch)
-            .number(settings.budget.as_micros())
+            .number(self.batch)
+            .number(self.budget.as_micros())
             .arg(client_id)
             .number(cursor);
         let transfer = async {

@@ -2,10 +2,13 @@
 //!
 //! Nothing should be overdue for long while the server answers: announcements, replies and sweeps wake the
 //! transfer. Where one of these fails without a sign, a client would seem to be well and do nothing. So it
-//! looks itself.
+//! looks itself, and notes which servers have answered.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, timeout};
 
 use super::clock::ClockReading;
@@ -23,6 +26,8 @@ pub(super) const OVERDUE: Duration = Duration::from_secs(5);
 pub(super) const MOST: usize = 100;
 /// In how many slots of a cluster these may be. Each of them takes a call.
 pub(super) const SLOTS: usize = 20;
+/// How often a client says that entries were overdue, at most.
+const SELDOM: Duration = Duration::from_secs(60);
 
 /// The answer to a look.
 pub(super) struct Look {
@@ -67,4 +72,73 @@ pub(super) async fn look(
     (conn.own_server() == server).then_some(())?;
     let reading = micros.map(|micros| ClockReading { sent, received: Instant::now(), micros });
     Some(Look { server, reading, queues: queues.into_iter().map(|(id, _)| id).collect(), overdue })
+}
+
+/// The looks in flight, and what others have found.
+#[derive(Default)]
+pub(super) struct Looks {
+    pub(super) in_flight: FuturesUnordered<BoxFuture<'static, (ServerId, Option<Look>)>>,
+    /// Looks at other servers do not wait for one that is silent.
+    at: HashMap<ServerId, AtServer>,
+    /// When overdue entries were last reported.
+    reported: Option<Instant>,
+}
+
+#[derive(Default)]
+struct AtServer {
+    in_flight: usize,
+    /// Whether the server refuses looks, which is reported; and whether it has accepted or refused any since
+    /// the last pass began.
+    is_refused: bool,
+    accepted: bool,
+    refused: bool,
+}
+
+impl Looks {
+    /// A pass begins at a server, unless one is in flight there.
+    pub(super) fn begin_pass(&mut self, server: ServerId) -> bool {
+        let at = self.at.entry(server).or_default();
+        if at.in_flight == 0 {
+            at.is_refused &= at.refused || !at.accepted;
+            (at.accepted, at.refused) = (false, false);
+        }
+        at.in_flight == 0
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        server: ServerId,
+        look: impl Future<Output = Option<Look>> + Send + 'static,
+    ) {
+        self.at.entry(server).or_default().in_flight += 1;
+        self.in_flight.push(Box::pin(async move { (server, look.await) }));
+    }
+
+    pub(super) fn ended(&mut self, server: ServerId) {
+        if let Some(at) = self.at.get_mut(&server) {
+            at.in_flight -= 1;
+        }
+    }
+
+    /// A look was accepted, or refused. Returns whether that is to be reported.
+    pub(super) fn answered(&mut self, server: ServerId, accepted: bool) -> bool {
+        let at = self.at.entry(server).or_default();
+        at.accepted |= accepted;
+        at.refused |= !accepted;
+        !accepted && !std::mem::replace(&mut at.is_refused, true)
+    }
+
+    /// Overdue entries were found. Returns whether that is to be reported.
+    pub(super) fn reports_overdue(&mut self, now: Instant) -> bool {
+        let reports = self.reported.is_none_or(|last| now - last >= SELDOM);
+        if reports {
+            self.reported = Some(now);
+        }
+        reports
+    }
+
+    /// Forgets the servers that have no queues any more, and neither a look in flight nor a refusal.
+    pub(super) fn retain(&mut self, has_queues: impl Fn(ServerId) -> bool) {
+        self.at.retain(|server, at| at.in_flight > 0 || at.is_refused || has_queues(*server));
+    }
 }

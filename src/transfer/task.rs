@@ -1,7 +1,8 @@
 //! The task that transfers for all queues of a client: when to call the script for which queue, and what its
-//! replies and the announcements say.
+//! replies say. `notices` reads the announcements, and `looks` finds what was left behind.
 
 mod looks;
+mod notices;
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -19,19 +20,43 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{Call, Report};
 use super::clock::{ClockReading, ServerClock};
-use super::overdue;
+use super::overdue::{self, Looks};
 use super::precise_sleep::PreciseSleep;
 use super::schedule::{Next, QueueId, Schedule, Transferred};
 use super::servers::{IN_FLIGHT, Servers};
-use super::{Request, Settings};
-use crate::announcements::{self, Announcements};
-use crate::conn::{Conn, Notice, ServerId};
+use crate::announcements::{AnnouncedRetry, Announcements};
+use crate::conn::{Conn, ServerId};
 use crate::scripts;
 use crate::telemetry::QueueCounters;
 use crate::telemetry::events;
 use crate::upkeep::{self, OnHead, Upkeep};
-use crate::wire::keys::{self, Keys};
-use looks::Looks;
+use crate::wire::keys::Keys;
+
+/// How transfers are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// The most entries per call.
+    pub(crate) batch: u32,
+    /// The longest time that one call may hold the server.
+    pub(crate) budget: Duration,
+    /// How often a queue runs without an event.
+    pub(crate) sweep_interval: Duration,
+    /// What receivers have left is released when none of them has given a sign of life for this long; `None`:
+    /// never.
+    pub(crate) release_after: Option<Duration>,
+}
+
+/// What the handle asks of the task.
+#[derive(Debug)]
+pub(super) enum Request {
+    Open(Keys),
+    Head(Keys, f64),
+    Close(Keys, Option<oneshot::Sender<()>>),
+    /// The schedules of a queue have changed.
+    Scheduled(Keys),
+    Follow(Bytes, Arc<AnnouncedRetry>),
+    Unfollow(Bytes, Arc<AnnouncedRetry>),
+}
 
 /// A queue that this client transfers for.
 struct Watched {
@@ -218,7 +243,8 @@ impl Task {
             server,
             keys: queue.keys.clone(),
             counters: queue.counters.clone(),
-            settings: self.settings.clone(),
+            batch: self.settings.batch,
+            budget: self.settings.budget,
             client_id: self.client_id.clone(),
             cursor: std::mem::take(&mut queue.cursor),
             looks_for_schedules: queue.upkeep.looks_for_schedules(),
@@ -301,14 +327,6 @@ impl Task {
         self.queues.insert(id, queue);
     }
 
-    /// From now on the transfers of peers can postpone the wake-ups of this queue.
-    fn follow_peers(&mut self, id: QueueId) {
-        if let Some(queue) = self.queues.get_mut(&id).filter(|queue| !queue.follows_peers) {
-            queue.follows_peers = true;
-            self.announcements.join(queue.keys.moved(), id);
-        }
-    }
-
     /// Drops `done` when the last call has ended.
     fn close(&mut self, keys: &Keys, done: Option<oneshot::Sender<()>>) {
         let Some(&id) = self.ids.get(keys) else { return };
@@ -329,43 +347,6 @@ impl Task {
         }
     }
 
-    fn on_notice(&mut self, notice: Notice) {
-        let now = Instant::now();
-        match notice {
-            Notice::Confirmed(channels) => {
-                // What was announced before is not known.
-                for id in channels.iter().flat_map(|channel| self.announcements.of(channel)) {
-                    self.schedule.sweep(id, now);
-                }
-            }
-            Notice::Refused(_) => {}
-            Notice::Missed => {
-                for id in self.queues.keys() {
-                    self.schedule.sweep(*id, now);
-                }
-            }
-            Notice::Message { channel, payload } => {
-                #[cfg(test)]
-                {
-                    assert_ne!(payload, tests::PANIC, "a panic on purpose");
-                    self.fault = Some(payload.clone());
-                }
-                if channel.starts_with(keys::MOVED) {
-                    let Some((head, clock)) = self.peer_transfer(&channel, &payload) else { return };
-                    for id in self.announcements.of(&channel) {
-                        self.schedule.on_peer_transfer(id, now, head, clock);
-                    }
-                } else {
-                    let due = announcements::due(&payload);
-                    let Some(at) = self.clock_of(channel.as_bytes()).instant_of(due) else { return };
-                    for id in self.announcements.of(&channel) {
-                        self.schedule.announced(id, at);
-                    }
-                }
-            }
-        }
-    }
-
     fn on_scheduled(&mut self, keys: &Keys) {
         if let Some(queue) = self.ids.get(keys).and_then(|id| self.queues.get_mut(id)) {
             queue.upkeep.look_at_schedules();
@@ -377,16 +358,6 @@ impl Task {
         if let Some(at) = self.clock_of(keys.target()).instant_of(due) {
             self.schedule.seen(id, at);
         }
-    }
-
-    /// The head after the transfer of a peer, and the server's clock at that time, µs.
-    fn peer_transfer(&mut self, channel: &str, payload: &[u8]) -> Option<(Option<Instant>, i64)> {
-        let (client_id, clock, head) = announcements::moved(payload)?;
-        if client_id.as_bytes() == self.client_id {
-            return None;
-        }
-        let head = head.and_then(|head| self.clock_of(channel.as_bytes()).instant_of(head));
-        Some((head, clock))
     }
 
     /// If the server's clock was set, no time that was computed before is right any more.

@@ -171,7 +171,7 @@ impl fmt::Debug for Context {
     label = "this is no handler of `{T}`",
     note = "a handler is an async function or closure, `Fn`, `Send`, `Sync` and `'static`",
     note = "it takes the value, `{T}`, or the value and a `redelay::worker::Context`; a closure names the types of its parameters",
-    note = "it returns `()`, an `Outcome`, or a `Result` of one of them, whose error converts into a boxed error"
+    note = "it returns `()`, an `Outcome`, or a `Result` of one of them, whose error converts into `Box<dyn Error + Send + Sync>`"
 )]
 pub trait Handler<T, A>: sealed::Sealed<T, A> + Send + Sync + 'static {
     /// What it returns. [`Worker::run`](crate::Worker::run) needs it to be `Send`. It is not asked for here,

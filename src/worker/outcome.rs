@@ -43,7 +43,8 @@ pub enum Outcome {
 }
 
 /// What a handler may return: `()`, an [`Outcome`], or a `Result` of one of them, whose error is anything
-/// that converts into a boxed error, such as an `anyhow::Error` or a `&str`.
+/// that converts into `Box<dyn Error + Send + Sync>`, such as an `anyhow::Error` or a `&str`. A
+/// `Box<dyn Error>` does not: the error crosses threads.
 ///
 /// # Examples
 /// ```
@@ -78,14 +79,19 @@ impl<O: IntoOutcome, E: Into<BoxError>> IntoOutcome for Result<O, E> {
     }
 }
 
-/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` describes what
-/// happened.
+/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` says what
+/// happened, and whether the message becomes a dead letter.
 ///
 /// # Examples
 /// ```no_run
 /// # fn example(orders: redelay::BlockingQueue<i64>) {
-/// let worker = redelay::Worker::new(&orders).on_failure(|failure| {
-///     eprintln!("{failure}"); // attempt 2 of 0199a0b1… in `orders` failed: the shop does not answer
+/// let queue = orders.clone();
+/// let worker = redelay::Worker::new(&orders).on_failure(move |failure| {
+///     // attempt 10 of 0199a0b1… in `orders` failed: the shop does not answer; it becomes a dead letter
+///     eprintln!("{failure}");
+///     if failure.is_dead {
+///         eprintln!("the order: {:?}", queue.decode(&failure.payload));
+///     }
 /// });
 /// # }
 /// ```
@@ -97,7 +103,8 @@ pub struct Failure {
     pub id: Option<MessageId>,
     /// Which attempt it was; 1 if its payload cannot be decoded.
     pub attempt: u32,
-    /// The payload, as it is on the server. `Debug` and `Display` do not show it.
+    /// The payload, as it is on the server. [`BlockingQueue::decode`](crate::BlockingQueue::decode) reads it.
+    /// `Debug` and `Display` do not show it.
     pub payload: Bytes,
     /// The error that the handler returned, or what happened to the handler.
     pub error: BoxError,
@@ -113,11 +120,12 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { queue, id, attempt, error, .. } = self;
+        let Self { queue, id, attempt, error, is_dead, .. } = self;
         match id {
             Some(id) => write!(f, "attempt {attempt} of {id} in `{queue}` failed: {error}"),
             None => write!(f, "a message in `{queue}` failed: {error}"),
-        }
+        }?;
+        f.write_str(if *is_dead { "; it becomes a dead letter" } else { "" })
     }
 }
 

@@ -19,10 +19,22 @@ use tokio_util::sync::CancellationToken;
 use super::handler::{Context, Handler};
 use super::outcome::{Failure, IntoOutcome, Outcome};
 use super::source::Source;
-use super::{Counts, OnFailure};
-use crate::receiver::MessageId;
-use crate::worker::OnUndecodable;
+use crate::receiver::{MessageId, OnUndecodable};
 use crate::{Delivery, Result};
+
+/// What is told of each failed attempt.
+pub(super) type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
+
+/// What runners count.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) done: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) rejected: AtomicU64,
+    pub(super) lost: AtomicU64,
+    pub(super) snoozed: AtomicU64,
+    pub(super) released: AtomicU64,
+}
 
 pub(super) struct Runner<T, H, A> {
     pub(super) source: Arc<Source<T>>,
@@ -115,8 +127,9 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                 Err(error) => {
                     // Without a payload, it concerns no message. The receiver pauses after a refusal.
                     if let Some(payload) = error.payload().cloned() {
-                        self.counts.failed.fetch_add(1, Ordering::Relaxed);
                         let is_dead = self.undecodable == OnUndecodable::DeadLetter;
+                        let count = if is_dead { &self.counts.rejected } else { &self.counts.failed };
+                        count.fetch_add(1, Ordering::Relaxed);
                         let message = Message { queue: queue.clone(), id: None, attempt: 1, payload };
                         self.failed(message, error, is_dead);
                     }
@@ -148,7 +161,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         match result {
             Ok(()) => drop(count(&self.counts).fetch_add(1, Ordering::Relaxed)),
             Err(error) => {
-                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                self.counts.lost.fetch_add(1, Ordering::Relaxed);
                 self.failed(message, error, false);
             }
         }
@@ -174,7 +187,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                     drop(delivery);
                     self.failed(message.clone(), "the lease was lost", false);
                     let answer = Box::pin(std::future::ready(Ok(())));
-                    return Settling { answer, count: |counts| &counts.failed, message };
+                    return Settling { answer, count: |counts| &counts.lost, message };
                 }
                 () = self.over.cancelled() => {
                     cancelled.cancel();
@@ -204,14 +217,18 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
 
     fn settle(&self, message: Message, delivery: Delivery<()>, outcome: Outcome) -> Settling {
         let answer;
+        let mut count: fn(&Counts) -> &AtomicU64 = |counts| &counts.failed;
         let mut is_dead = delivery.is_last_attempt();
         let error = match outcome {
             Outcome::Done => {
                 return Settling { answer: delivery.ack(), count: |counts| &counts.done, message };
             }
             Outcome::Snooze(pause) => {
-                let answer = delivery.snooze(pause);
-                return Settling { answer, count: |counts| &counts.snoozed, message };
+                let count: fn(&Counts) -> &AtomicU64 = match pause {
+                    Duration::ZERO => |counts| &counts.released,
+                    _ => |counts| &counts.snoozed,
+                };
+                return Settling { answer: delivery.snooze(pause), count, message };
             }
             Outcome::Retry(error) => {
                 answer = delivery.with_error(&error).retry();
@@ -223,12 +240,13 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
             }
             Outcome::Reject(error) => {
                 answer = delivery.reject(&error);
+                count = |counts| &counts.rejected;
                 is_dead = true;
                 error
             }
         };
         self.failed(message.clone(), error, is_dead);
-        Settling { answer, count: |counts| &counts.failed, message }
+        Settling { answer, count, message }
     }
 
     fn failed(

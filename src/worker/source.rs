@@ -7,11 +7,13 @@ use std::time::Duration;
 use futures::future::select_all;
 use tokio::time::sleep;
 
-use super::{Setting, invalid};
-use crate::{BlockingQueue, Delivery, Receiver, Result};
+use crate::{BlockingQueue, Delivery, Error, Receiver, Result};
 
 /// How often a runner that waits for an answer checks whether the server is silent.
 const CHECK: Duration = Duration::from_millis(250);
+
+/// A setting of the receivers.
+pub(super) type Setting<T> = Box<dyn Fn(Receiver<T>) -> Receiver<T> + Send>;
 
 /// The receivers of a worker.
 #[derive(Debug)]
@@ -23,6 +25,11 @@ pub(super) struct Source<T> {
 
 /// A message, or why there is none, and the name of its queue.
 pub(super) type Received<'a, T> = (&'a Arc<str>, Result<Delivery<T>>);
+
+/// The error for a setting out of its range.
+pub(super) fn invalid(reason: impl Into<String>) -> Error {
+    Error::invalid("`Worker::run`", reason)
+}
 
 impl<T: 'static> Source<T> {
     pub(super) fn new(

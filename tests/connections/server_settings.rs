@@ -141,6 +141,47 @@ async fn an_eviction_policy_is_warned_of() {
     assert_eq!(warned().len(), 1);
 }
 
+/// It is said once of each server, and only of one that says so itself.
+#[cfg(feature = "tracing")]
+#[tokio::test]
+async fn a_server_without_an_append_only_file_is_named() {
+    let (listener, _listening) = redelay_support::Listener::start();
+    let said = || listener.named("redelay.aof.off");
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let client = Client::builder().url(proxy.url()).client_name("told").connect().await.unwrap();
+    assert_eq!(client.stats().aof_enabled, Some(false));
+    assert_eq!(said().len(), 1);
+    assert_eq!(said()[0].fields["server"], format!("127.0.0.1:{}", proxy.port()));
+    assert_eq!(said()[0].level, tracing::Level::INFO);
+    let reconnected = async || {
+        let before = client.stats().reconnects;
+        server.kill_client_named("told");
+        until_async("it is back", || async { client.stats().reconnects > before }).await;
+    };
+    reconnected().await;
+    assert_eq!(said().len(), 1, "it is known");
+    // As a service that does not show it. What was known stays.
+    proxy.rewrite_commands("persistence\r\n", "persistencX\r\n");
+    reconnected().await;
+    assert_eq!(client.stats().aof_enabled, Some(false));
+    let other = Client::connect(&proxy.url()).await.unwrap();
+    assert_eq!(other.stats().aof_enabled, None);
+    assert_eq!(other.stats().eviction_policy, None);
+    proxy.rewrite_nothing();
+    server.cmd(["CONFIG", "SET", "appendonly", "yes"]);
+    reconnected().await;
+    assert_eq!(client.stats().aof_enabled, Some(true));
+
+    // A user who may not ask.
+    server.cmd(["CONFIG", "SET", "appendonly", "no"]);
+    server.cmd(["ACL", "SETUSER", "clerk", "on", ">secret", "~*", "&*", "+@all", "-info"]);
+    let url = format!("redis://clerk:secret@127.0.0.1:{}", server.port());
+    let clerk = Client::connect(&url).await.unwrap();
+    assert_eq!(clerk.stats().aof_enabled, None);
+    assert_eq!(said().len(), 1, "{:?}", said());
+}
+
 /// The password changes under a client that works, with takers and receivers.
 #[cfg(feature = "tracing")]
 #[tokio::test]
@@ -215,7 +256,7 @@ async fn a_wrong_password_is_named_after_a_refused_channel() {
 #[tokio::test]
 async fn a_client_says_once_what_it_is_connected_to() {
     let (listener, _listening) = redelay_support::Listener::start();
-    let server = Server::start();
+    let server = Server::builder().appendonly(true).start();
     let client = Client::builder().url(server.url()).connect().await.unwrap();
     let events = listener.events();
     assert_eq!(events.len(), 1, "{events:?}");

@@ -82,7 +82,7 @@ fn is_documented(recorded: &[Recorded]) {
 #[tokio::test]
 async fn nothing_is_reported_while_all_is_well() {
     let (listener, _listening) = Listener::up_to(Level::INFO);
-    let server = Server::start();
+    let server = Server::builder().appendonly(true).start();
     let client = Client::connect(&server.url()).await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
@@ -105,7 +105,7 @@ async fn nothing_is_reported_while_all_is_well() {
 #[tokio::test]
 async fn spans_of_offers_transfers_and_takes() {
     let (listener, _listening) = Listener::start();
-    let server = Server::start();
+    let server = Server::builder().appendonly(true).start();
     let client = Client::builder().url(server.url()).name_prefix("shop:").connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);

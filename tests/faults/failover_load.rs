@@ -27,6 +27,8 @@ const FOLLOWED: Duration = ms(1000);
 const LEASE: Duration = ms(2000);
 /// How long the load goes on before the failure, and after the time in doubt.
 const BESIDE: Duration = ms(500);
+/// How much is stored then, at least.
+const ENOUGH: usize = 5;
 
 /// One client with takers, receivers and a worker. It offers, and another program pushes, and offers as
 /// Redisson does.
@@ -65,6 +67,15 @@ struct Event {
 impl Event {
     fn new(number: i64, begun: Instant) -> Self {
         Self { number, begun, ended: Instant::now() }
+    }
+
+    /// Whether it was certainly over when a master failed, and so much time has passed since then.
+    fn is_before(&self, failed: Instant, since: Duration) -> bool {
+        self.ended + since < failed - REPLICATED
+    }
+
+    fn is_after(&self, promoted: Instant) -> bool {
+        self.begun > promoted + FOLLOWED
     }
 }
 
@@ -124,12 +135,21 @@ impl FailoverLoad {
     /// Waits until there is something that the failure must not undo.
     pub(crate) async fn under_way(&self) {
         tokio::time::sleep_until((self.begun + DELIVERED + REPLICATED + BESIDE).into()).await;
+        until_async_within(MINUTE, "a busy machine has stored enough", || async {
+            let failed = Instant::now();
+            self.log.events().count(|event| event.is_before(failed, DELIVERED)) > ENOUGH
+        })
+        .await;
     }
 
     /// Ends the load, and checks what it has done. The master `failed`, and everybody knew the new one when
     /// it was `promoted`.
     pub(crate) async fn judge(mut self, failed: Instant, promoted: Instant, new: &Server) {
         tokio::time::sleep_until((promoted + FOLLOWED + BESIDE).into()).await;
+        until_async_within(MINUTE, "a busy machine has stored enough", || async {
+            self.log.events().count(|event| event.is_after(promoted)) > ENOUGH
+        })
+        .await;
         drop(self.stop);
         soon(self.offering).await.unwrap();
         block_in_place(|| self.pushing.join()).expect("a program goes on whatever happens");
@@ -170,8 +190,8 @@ fn has_inbox(server: &Server) -> bool {
 impl Events {
     fn judge(&self, failed: Instant, promoted: Instant) {
         // What certainly happened before the failover or after it.
-        let before = |event: &Event, then: Duration| event.ended + then < failed - REPLICATED;
-        let after = |event: &Event| event.begun > promoted + FOLLOWED;
+        let before = |event: &Event, then: Duration| event.is_before(failed, then);
+        let after = |event: &Event| event.is_after(promoted);
         let is_lost = |event: &&Event| !self.delivered.contains_key(&event.number);
         let lost: Vec<_> = self.stored.iter().filter(is_lost).collect();
         let lost_for_no_reason: Vec<_> = lost
@@ -205,9 +225,13 @@ impl Events {
         );
         assert!(lost_for_no_reason.is_empty(), "lost: {lost_for_no_reason:?}");
         assert!(doubled_for_no_reason.is_empty(), "delivered again: {doubled_for_no_reason:?}");
-        let of = |is: &dyn Fn(&Event) -> bool| self.stored.iter().filter(|event| is(event)).count();
-        let (before, after) = (of(&|event| before(event, DELIVERED)), of(&after));
-        assert!(before > 5 && after > 5, "there was no load: {before} before, {after} after");
+        let (before, after) = (self.count(|event| before(event, DELIVERED)), self.count(after));
+        assert!(before > ENOUGH && after > ENOUGH, "there was no load: {before} before, {after} after");
+    }
+
+    /// How many of what was stored.
+    fn count(&self, is: impl Fn(&Event) -> bool) -> usize {
+        self.stored.iter().filter(|event| is(event)).count()
     }
 }
 

@@ -63,7 +63,10 @@ async fn sigterm_lets_handlers_finish() {
     assert!(program.is_running() && count(&server, "ZCARD", LEASES) == 2, "the handlers have the grace");
     server.cmd(["RPUSH", END, "1", "2"]);
     let output = until_it_ends(&program);
-    assert!(output.contains("Stopped { done: 2, failed: 0, snoozed: 0, released: 0 }"), "{output}");
+    assert!(
+        output.contains("Stopped { done: 2, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 0 }"),
+        "{output}"
+    );
     assert_eq!(server.list("q"), [b"3"], "nothing begins after the signal");
     server.cmd(["DEL", "q"]);
     assert!(is_drained(&server));
@@ -80,7 +83,10 @@ async fn a_second_sigint_skips_the_wait() {
     assert!(program.is_running() && count(&server, "ZCARD", LEASES) == 2, "the handlers have the grace");
     program.interrupt();
     let output = until_it_ends(&program);
-    assert!(output.contains("Stopped { done: 0, failed: 0, snoozed: 0, released: 2 }"), "{output}");
+    assert!(
+        output.contains("Stopped { done: 0, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 2 }"),
+        "{output}"
+    );
     // They need not wait for the ends of the leases, and nothing is counted.
     let receiver = ready.receiver();
     for _ in 0..2 {

@@ -91,7 +91,7 @@ async fn lose_a_lease(command_timeout: Duration) {
     until_drained(&server).await;
     stop.send(()).unwrap();
     let stopped = soon(running).await.unwrap().unwrap();
-    assert_eq!((stopped.done, stopped.failed, stopped.released), (1, 1, 0));
+    assert_eq!((stopped.done, stopped.failed, stopped.lost, stopped.released), (1, 0, 1, 0));
     assert_eq!(failures.lock().unwrap().len(), 1);
 }
 

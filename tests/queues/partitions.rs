@@ -35,6 +35,8 @@ async fn payloads_are_spread_and_taken_from_all_partitions() {
     });
     orders.offer(&9, ms(50)).await.unwrap();
     assert_eq!(soon(waiting).await.unwrap().unwrap(), 9);
+    assert_eq!(orders.decode(b"17").unwrap(), 17);
+    assert_eq!(orders.decode(b"seventeen").unwrap_err().kind(), ErrorKind::Decode);
     client.shutdown().await;
 }
 

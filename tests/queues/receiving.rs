@@ -544,6 +544,7 @@ async fn stats_count_what_became_of_messages() {
     ready.offer_all(&[1, 2, 3, 4, 5]).await.unwrap();
     let receiver = ready.receiver();
     let next = async || soon(receiver.receive()).await.unwrap();
+    next().await.release().await.unwrap();
     next().await.ack().await.unwrap();
     next().await.retry_after(HOUR).await.unwrap();
     next().await.snooze(HOUR).await.unwrap();
@@ -551,7 +552,7 @@ async fn stats_count_what_became_of_messages() {
     let held = next().await;
     let stats = ready.stats().await.unwrap().receiving;
     assert_eq!((stats.in_flight, stats.waiting, stats.dead_letters, stats.overdue_for), (1, 2, 1, None));
-    assert_eq!((stats.received, stats.acknowledged, stats.failed), (5, 1, 1));
+    assert_eq!((stats.received, stats.acknowledged, stats.failed, stats.snoozed), (6, 1, 1, 1));
     assert_eq!((stats.released, stats.rejected, stats.lost, stats.died), (1, 1, 0, 1));
     let overdue_for = async || ready.stats().await.unwrap().receiving.overdue_for;
     let is_overdue = |time: Option<Duration>| time.is_some_and(|time| time >= ms(50) && time < MINUTE);

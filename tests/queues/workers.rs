@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::stream;
-use redelay::worker::{Backoff, Context, Outcome, Stopped};
+use redelay::worker::{Backoff, Context, OnUndecodable, Outcome, Stopped};
 use redelay::{BlockingQueue, ErrorKind, Worker, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{DEAD, HOUR, LEASES, MESSAGES, MINUTE, ms, number_queues, slowly, soon};
@@ -119,7 +119,14 @@ async fn each_outcome_does_what_it_says() {
         .timeout(ms(300))
         .on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
     let stopped = run_all(&server, worker, finished, 8, handler).await;
-    assert_eq!((stopped.done, stopped.failed, stopped.snoozed, stopped.released), (7, 5, 1, 0));
+    assert_eq!((stopped.done, stopped.failed, stopped.rejected), (7, 4, 1));
+    assert_eq!((stopped.lost, stopped.snoozed, stopped.released), (0, 1, 0));
+    // The stats count alike.
+    let counted = || async {
+        let stats = ready.stats().await.unwrap().receiving;
+        (stats.acknowledged, stats.failed, stats.rejected, stats.lost, stats.snoozed, stats.released)
+    };
+    until_async("the last answers are counted", || async { counted().await == (7, 4, 1, 0, 1, 0) }).await;
     let attempts = attempts.lock().unwrap();
     for (number, seen) in &*attempts {
         let expected: &[u32] = match number {
@@ -133,6 +140,31 @@ async fn each_outcome_does_what_it_says() {
     let failures = failures.lock().unwrap().join("\n");
     for part in ["not now", "later", "panicked: four", "timed out after 300ms", "six"] {
         assert!(failures.contains(part), "{part}: {failures}");
+    }
+    // Only the rejected one is not tried again.
+    let dead: Vec<_> = failures.lines().filter(|line| line.contains("dead letter")).collect();
+    assert!(dead.len() == 1 && dead[0].ends_with("failed: six; it becomes a dead letter"), "{failures}");
+}
+
+/// A payload that does not decode is rejected, or has failed, as the setting says.
+#[tokio::test]
+async fn what_does_not_decode_is_counted_by_what_becomes_of_it() {
+    for undecodable in [OnUndecodable::DeadLetter, OnUndecodable::Retry] {
+        let server = Server::start();
+        let (client, ready, _) = number_queues(&server).await;
+        server.cmd(["RPUSH", "q", "no number"]);
+        let worker = Worker::new(&ready).on_undecodable(undecodable).backoff(Backoff::fixed(HOUR));
+        let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), |_: i64| async {}));
+        until_async("it is settled", || async {
+            let stats = ready.stats().await.unwrap().receiving;
+            stats.dead_letters + stats.waiting == 1
+        })
+        .await;
+        client.stop_taking().await;
+        let stopped = soon(running).await.unwrap().unwrap();
+        let is_dead = undecodable == OnUndecodable::DeadLetter;
+        let expected = (u64::from(!is_dead), u64::from(is_dead), 0);
+        assert_eq!((stopped.failed, stopped.rejected, stopped.lost), expected);
     }
 }
 
@@ -419,7 +451,7 @@ async fn a_settlement_that_fails_is_a_failure() {
     until_async("a report", || async { !reports.lock().unwrap().is_empty() }).await;
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
-    assert_eq!((stopped.done, stopped.failed), (0, 1));
+    assert_eq!((stopped.done, stopped.failed, stopped.lost), (0, 0, 1));
     let reports = reports.lock().unwrap();
     assert!(reports.len() == 1 && reports[0].0.contains("lease") && !reports[0].1, "{reports:?}");
 }

@@ -3,18 +3,9 @@
 use std::collections::HashSet;
 
 use super::list::{Content, List, Tier};
-use super::{Action, Dispatcher, LEFT_LIMIT, PER_TRY_POP};
+use super::{Action, BlockedPop, Dispatcher, LEFT_LIMIT, PER_TRY_POP};
 use crate::pops::waiter::{Wait, Waiter, WaiterId};
 use crate::wire::keys::Keys;
-
-/// A blocking pop that was sent.
-#[derive(Debug)]
-pub(super) struct BlockedPop {
-    pub(super) keys: Vec<Keys>,
-    /// It serves the waiters before this one.
-    pub(super) before: WaiterId,
-    pub(super) interrupted: bool,
-}
 
 impl Dispatcher {
     /// Makes the least recently served lists cold, if there are too many hot lists for the pop that is sent

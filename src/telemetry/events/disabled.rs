@@ -15,6 +15,7 @@ pub(crate) fn permissions_missing(_: &Keys, _: &str) {}
 pub(crate) fn connecting_failing(_: &str, _: &str) {}
 pub(crate) fn connected(_: &str, _: &str) {}
 pub(crate) fn evicts(_: &str, _: &str) {}
+pub(crate) fn has_no_aof(_: &str) {}
 pub(crate) fn connection_refused(_: &str, _: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
 pub(crate) fn pops_recovered() {}
 pub(crate) fn pops_failing(_: &dyn Display) {}

@@ -61,6 +61,14 @@ pub(crate) fn evicts(server: &str, policy: &str) {
     );
 }
 
+/// The server has no append-only file. Many run without one on purpose.
+pub(crate) fn has_no_aof(server: &str) {
+    info!(
+        name: "redelay.aof.off", target: "redelay", server,
+        "the server has no append-only file: after a restart, it has what its last snapshot has"
+    );
+}
+
 /// The first blocking pop that succeeded after failed ones.
 pub(crate) fn pops_recovered() {
     info!(name: "redelay.pops.recovered", target: "redelay", "blocking pops recovered");

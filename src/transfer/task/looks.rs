@@ -1,71 +1,13 @@
 //! The looks for overdue entries: at which queues, and what follows.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
 use super::Task;
-use crate::conn::ServerId;
 use crate::telemetry::events;
 use crate::transfer::overdue::{self, Look, look};
 use crate::transfer::schedule::QueueId;
-
-/// How often a client says that entries were overdue, at most.
-const SELDOM: Duration = Duration::from_secs(60);
-
-/// The looks in flight, and what others have found.
-#[derive(Default)]
-pub(super) struct Looks {
-    pub(super) in_flight: FuturesUnordered<BoxFuture<'static, (ServerId, Option<Look>)>>,
-    /// Looks at other servers do not wait for one that is silent.
-    at: HashMap<ServerId, AtServer>,
-    /// When overdue entries were last reported.
-    reported: Option<Instant>,
-}
-
-#[derive(Default)]
-struct AtServer {
-    in_flight: usize,
-    /// Whether the server refuses looks, which is reported; and whether it has accepted or refused any since
-    /// the last pass began.
-    is_refused: bool,
-    accepted: bool,
-    refused: bool,
-}
-
-impl Looks {
-    /// A pass begins at a server, unless one is in flight there.
-    fn begin_pass(&mut self, server: ServerId) -> bool {
-        let at = self.at.entry(server).or_default();
-        if at.in_flight == 0 {
-            at.is_refused &= at.refused || !at.accepted;
-            (at.accepted, at.refused) = (false, false);
-        }
-        at.in_flight == 0
-    }
-
-    fn begin(&mut self, server: ServerId, look: impl Future<Output = Option<Look>> + Send + 'static) {
-        self.at.entry(server).or_default().in_flight += 1;
-        self.in_flight.push(Box::pin(async move { (server, look.await) }));
-    }
-
-    pub(super) fn ended(&mut self, server: ServerId) {
-        if let Some(at) = self.at.get_mut(&server) {
-            at.in_flight -= 1;
-        }
-    }
-
-    /// A look was accepted, or refused. Returns whether that is to be reported.
-    fn answered(&mut self, server: ServerId, accepted: bool) -> bool {
-        let at = self.at.entry(server).or_default();
-        at.accepted |= accepted;
-        at.refused |= !accepted;
-        !accepted && !std::mem::replace(&mut at.is_refused, true)
-    }
-}
 
 impl Task {
     /// Looks at the clocks of all servers, and at some queues of each: those that were looked at longest ago.
@@ -79,9 +21,7 @@ impl Task {
                 of_servers.entry(server).or_default().push((queue.looked, *id));
             }
         }
-        self.looks
-            .at
-            .retain(|server, at| at.in_flight > 0 || at.is_refused || of_servers.contains_key(server));
+        self.looks.retain(|server| of_servers.contains_key(&server));
         for (server, mut queues) in of_servers {
             if !self.looks.begin_pass(server) {
                 continue;
@@ -146,8 +86,7 @@ impl Task {
     pub(super) fn count_stalled(&mut self, id: QueueId, now: Instant) {
         let Some(queue) = self.queues.get(&id) else { return };
         queue.counters.transfer_stalled();
-        if self.looks.reported.is_none_or(|last| now - last >= SELDOM) {
-            self.looks.reported = Some(now);
+        if self.looks.reports_overdue(now) {
             events::transfer_stalled(&queue.keys);
         }
     }

@@ -1,7 +1,7 @@
 //! A web shop that cancels orders which are not paid in time: axum, SQLite, and a worker.
 //!
-//!     cargo run --example cancel_unless_paid                                # some customers, 4 seconds
-//!     cargo run --example cancel_unless_paid -- 127.0.0.1:3000 shop.sqlite  # until Ctrl-C or SIGTERM
+//!     cargo run --package redelay-cancel-unless-paid                                # some customers, 4 seconds
+//!     cargo run --package redelay-cancel-unless-paid -- 127.0.0.1:3000 shop.sqlite  # until Ctrl-C or SIGTERM
 //!     curl -X POST localhost:3000/orders; curl -X POST localhost:3000/orders/1/pay
 //!
 //! It needs a Redis or Valkey at REDIS_URL, or at redis://localhost.

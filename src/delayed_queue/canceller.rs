@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::Mutex;
 
+use super::batch::{OpenBatch, Requests};
 use crate::conn::{Conn, OpError, Reply};
-use crate::delayed_queue::batch::{OpenBatch, Requests};
 use crate::pacing::yield_once;
 use crate::scripts;
 use crate::wire::keys::{Keys, new_id};
@@ -25,7 +25,7 @@ const CANCEL_US: u64 = 10_000;
 
 /// Cancels jobs of one queue. Clones share their calls.
 #[derive(Clone, Debug)]
-pub(in crate::delayed_queue) struct Canceller {
+pub(super) struct Canceller {
     conn: Conn,
     keys: Keys,
     open: Arc<OpenBatch<Bytes, bool>>,
@@ -34,7 +34,7 @@ pub(in crate::delayed_queue) struct Canceller {
 }
 
 impl Canceller {
-    pub(in crate::delayed_queue) fn new(conn: Conn, keys: Keys) -> Self {
+    pub(super) fn new(conn: Conn, keys: Keys) -> Self {
         Self { conn, keys, open: Arc::default(), turn: Arc::default() }
     }
 
