@@ -64,8 +64,10 @@ async fn run(arguments: Arguments) -> Result<u8, Failure> {
         _ => INTERRUPTED,
     };
     tokio::select! {
-        end = commands::run(arguments) => end.map(|()| 0),
+        // First, so that no signal comes before its handler.
+        biased;
         () = signal() => Ok(code),
+        end = commands::run(arguments) => end.map(|()| 0),
     }
 }
 

@@ -83,7 +83,8 @@ fn wrong(path: Option<&Path>, why: &str) -> Failure {
 
 fn parse(text: &str) -> Result<BTreeMap<String, Profile>, String> {
     let profiles: BTreeMap<String, Profile> = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        let line =
+            error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         // What serde says of another type quotes the value.
         let why = match error.message() {
             message if message.starts_with("unknown field") => message.to_owned(),

@@ -159,7 +159,7 @@ mod tests {
     fn a_narrow_terminal_shortens_the_long_ones_first() {
         let rows = [["a-very-long-name-of-a-queue", "1,203,154", "ok"]];
         assert_eq!(table(&rows, Some(30)), ["QUEUE           PENDING  STATE", "a-very-long…  1,203,154  ok"]);
-        assert_eq!(table(&rows, Some(12)), ["QUEUE     P…", "a-ver…  1,2…"]);
+        assert_eq!(table(&rows, Some(12)), ["QUEUE   PEN…", "a-ver…  1,2…"]);
         assert_eq!(table(&rows, Some(0)), ["", ""]);
     }
 

@@ -79,7 +79,7 @@ fn with_wrong_words() {
     // A place of something else.
     server.cmd(["RPUSH", "redelay:quarantine:{orders}", "1", "junk"]);
     let said = redelay(&server, ["list", "orders", "quarantine", "--after", "7:order-8"]).failed(2);
-    assert!(said.contains("7:order-8"), "{said}");
+    assert!(said.contains("is no place in what is read here"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

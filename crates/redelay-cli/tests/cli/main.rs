@@ -132,10 +132,11 @@ async fn fill(server: &Server) {
     let receiver = ready.receiver();
     receiver.receive().await.expect("a message").reject("no such \x1b[2Jproduct").await.expect("a reject");
     receiver.receive().await.expect("a message").retry_after(HOUR).await.expect("a retry");
-    // What is in flight stays so without a client.
+    // It stays in flight without a client.
     std::mem::forget(receiver.receive().await.expect("a message"));
-    delayed.schedule("nightly").every(HOUR).upsert(&payloads[1]).await.expect("a schedule");
+    delayed.schedule("nightly").every(24 * HOUR).upsert(&payloads[1]).await.expect("a schedule");
     ready.put(&payloads[3]).await.expect("a put");
     server.cmd(["RPUSH", "redelay:quarantine:{orders}", "4102444800000", "junk\x1b"]);
-    std::mem::forget((client, receiver));
+    drop(receiver);
+    client.shutdown().await;
 }

@@ -32,7 +32,6 @@ async fn every_command_works_for_a_user_who_may_only_look_and_executes_no_script
     fill(&server).await;
     let url = looking(&server);
     let before = server.keys();
-    server.kill_clients(redelay_fixture::ClientKind::Normal);
     server.cmd(["CONFIG", "RESETSTAT"]);
     for words in COMMANDS {
         let ran = at(&url, words);

@@ -19,6 +19,22 @@ fn signal(child: &Child, signal: &str) {
     assert!(status.unwrap().success());
 }
 
+/// Whether a process has a connection to a port of this machine.
+fn is_connected(child: &Child, port: u16) -> bool {
+    let folder = format!("/proc/{}", child.id());
+    let files = std::fs::read_dir(format!("{folder}/fd")).into_iter().flatten().flatten();
+    let sockets = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    let sockets: Vec<String> = sockets
+        .filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    let table = std::fs::read_to_string(format!("{folder}/net/tcp")).unwrap_or_default();
+    table.lines().any(|line| {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        cells.get(2).is_some_and(|remote| remote.ends_with(&format!(":{port:04X}")))
+            && cells.get(9).is_some_and(|inode| sockets.iter().any(|socket| socket == inode))
+    })
+}
+
 #[test]
 fn announcements_and_transfers_are_printed_until_a_signal_comes() {
     let server = Server::start();
@@ -54,10 +70,7 @@ fn any_other_command_that_is_interrupted_says_so() {
     server.freeze();
     let mut child = start(&server, &["ls"]);
     // It has its handler before it connects.
-    until("it connects", || {
-        let sockets = std::fs::read_to_string(format!("/proc/{}/net/tcp", child.id())).unwrap_or_default();
-        sockets.contains(&format!(":{:04X}", server.port()))
-    });
+    until("it connects", || is_connected(&child, server.port()));
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     server.thaw();
