@@ -88,7 +88,7 @@ impl Queue {
             schedules: queue.schedules,
             is_paused: queue.is_paused,
             max_in_flight: queue.max_in_flight,
-            rate_limit: queue.rate_limit.clone(),
+            rate_limit: queue.rate_limit,
             transferring_processes: queue.transferring_processes,
             receivers: queue.receivers,
             received_ago_ms: millis(queue.received_ago),
@@ -102,13 +102,13 @@ impl Queue {
 pub(crate) const COLUMNS: [Column; 10] = [
     Column::long("QUEUE"),
     Column::number("PENDING"),
-    Column::text("NEXT DUE"),
-    Column::text("OVERDUE"),
-    Column::number("READY"),
-    Column::number("IN FLIGHT"),
-    Column::number("DEAD"),
-    Column::text("MOVED BY"),
-    Column::long("CODEC"),
+    Column::text("NEXT DUE").goes(4),
+    Column::text("OVERDUE").goes(7),
+    Column::number("READY").goes(6),
+    Column::number("IN FLIGHT").goes(2),
+    Column::number("DEAD").goes(5),
+    Column::text("MOVED BY").goes(3),
+    Column::long("CODEC").goes(1),
     Column::text("STATE"),
 ];
 
@@ -176,7 +176,7 @@ pub(crate) fn facts(queue: &Overview, reader: Option<&Reader>) -> Vec<Vec<Cell>>
         }
         (count, _) => number(count),
     };
-    let mut facts: Vec<(&str, Cell)> = vec![
+    let facts: [(&str, Cell); 15] = [
         ("STATE", Cell { text: state.text().into(), style: state.style() }),
         ("PENDING", pending.into()),
         ("OVERDUE", overdue(queue).into()),
@@ -193,9 +193,6 @@ pub(crate) fn facts(queue: &Overview, reader: Option<&Reader>) -> Vec<Vec<Cell>>
         ("RECEIVERS", receivers.into()),
         ("CODEC", reader.map_or(UNKNOWN.into(), Reader::codec).into()),
     ];
-    if let Some(advice) = state.advice(queue) {
-        facts.insert(1, ("", advice.into()));
-    }
     facts.into_iter().map(|(what, cell)| vec![what.into(), cell]).collect()
 }
 

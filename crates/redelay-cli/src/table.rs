@@ -5,14 +5,18 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What is between two columns.
 const GAP: usize = 2;
-/// A column that may shrink keeps so many characters.
+/// A column that may shrink keeps so many characters,
 const LEAST: usize = 6;
+/// and so many as long as other columns can be left out.
+const ENOUGH: usize = 16;
 
 /// A column: its head, and how its cells stand.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) head: &'static str,
     pub(crate) kind: Kind,
+    /// A narrow terminal has no room for it: the lowest goes first. `None` if it stays.
+    goes: Option<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -26,15 +30,20 @@ pub(crate) enum Kind {
 
 impl Column {
     pub(crate) const fn text(head: &'static str) -> Self {
-        Self { head, kind: Kind::Text }
+        Self { head, kind: Kind::Text, goes: None }
     }
 
     pub(crate) const fn number(head: &'static str) -> Self {
-        Self { head, kind: Kind::Number }
+        Self { head, kind: Kind::Number, goes: None }
     }
 
     pub(crate) const fn long(head: &'static str) -> Self {
-        Self { head, kind: Kind::Long }
+        Self { head, kind: Kind::Long, goes: None }
+    }
+
+    /// The same, but it may be left out: of several, the lowest first.
+    pub(crate) const fn goes(self, turn: u8) -> Self {
+        Self { goes: Some(turn), ..self }
     }
 }
 
@@ -58,55 +67,65 @@ pub(crate) fn lines(columns: &[Column], rows: &[Vec<Cell>], width: Option<usize>
     let natural = (0..columns.len())
         .map(|at| all.iter().filter_map(|row| row.get(at)).map(|cell| cell.text.width()).max().unwrap_or(0));
     let mut widths: Vec<usize> = natural.collect();
+    let mut shown: Vec<usize> = (0..columns.len()).collect();
     if let Some(width) = width {
-        shrink(columns, &mut widths, width);
+        leave_out(columns, &mut shown, &widths, width);
+        shrink(columns, &shown, &mut widths, width);
     }
-    all.iter().map(|row| line(columns, row, &widths, width)).collect()
+    all.iter().map(|row| line(columns, row, &shown, &widths, width)).collect()
+}
+
+/// What is between so many columns.
+fn gaps(columns: usize) -> usize {
+    GAP * columns.saturating_sub(1)
+}
+
+/// Leaves columns out, until the others fit.
+fn leave_out(columns: &[Column], shown: &mut Vec<usize>, widths: &[usize], width: usize) {
+    let least = |at: &usize| match columns[*at].kind {
+        Kind::Long => widths[*at].min(ENOUGH),
+        _ => widths[*at],
+    };
+    while shown.iter().map(least).sum::<usize>() + gaps(shown.len()) > width {
+        let going = shown.iter().filter_map(|at| Some((columns[*at].goes?, *at))).min();
+        let Some((_, going)) = going else { return };
+        shown.retain(|at| *at != going);
+    }
 }
 
 /// Shortens the longest of the columns that may be, until all fit.
-fn shrink(columns: &[Column], widths: &mut [usize], width: usize) {
-    let gaps = GAP * columns.len().saturating_sub(1);
+fn shrink(columns: &[Column], shown: &[usize], widths: &mut [usize], width: usize) {
     loop {
-        let over = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
+        let all: usize = shown.iter().map(|at| widths[*at]).sum();
         let long = |at: &usize| columns[*at].kind == Kind::Long && widths[*at] > LEAST;
-        let Some(longest) = (0..columns.len()).filter(long).max_by_key(|at| widths[*at]) else { return };
-        if over == 0 {
-            return;
+        let longest = shown.iter().copied().filter(long).max_by_key(|at| widths[*at]);
+        match longest {
+            Some(longest) if all + gaps(shown.len()) > width => widths[longest] -= 1,
+            _ => return,
         }
-        widths[longest] -= 1;
     }
 }
 
-fn line(columns: &[Column], row: &[Cell], widths: &[usize], width: Option<usize>) -> String {
+fn line(columns: &[Column], row: &[Cell], shown: &[usize], widths: &[usize], width: Option<usize>) -> String {
     let mut out = String::new();
     let mut left = width.unwrap_or(usize::MAX);
-    let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or(0);
-    for (at, (cell, wide)) in row.iter().zip(widths).enumerate().take(last + 1) {
-        let text = cut(&cell.text, (*wide).min(left));
-        let space = " ".repeat(wide.saturating_sub(text.width()).min(left - text.width()));
-        let is_right = columns[at].kind == Kind::Number;
-        if is_right {
-            out.push_str(&space);
+    for at in shown.iter().copied().filter(|at| *at < row.len()) {
+        let (cell, wide) = (&row[at], widths[at].min(left));
+        let text = cut(&cell.text, wide);
+        let space = " ".repeat(wide - text.width());
+        let text = match cell.style == Style::new() || text.is_empty() {
+            true => text,
+            false => format!("{}{text}{:#}", cell.style, cell.style),
+        };
+        match columns[at].kind {
+            Kind::Number => out.extend([space, text]),
+            _ => out.extend([text, space]),
         }
-        if cell.style == Style::new() {
-            out.push_str(&text);
-        } else {
-            out.push_str(&format!("{}{text}{:#}", cell.style, cell.style));
-        }
-        if at == last {
-            break;
-        }
-        if !is_right {
-            out.push_str(&space);
-        }
-        left = left.saturating_sub(*wide);
+        left -= wide;
         out.push_str(&" ".repeat(GAP.min(left)));
-        left = left.saturating_sub(GAP);
-        if left == 0 {
-            break;
-        }
+        left -= GAP.min(left);
     }
+    out.truncate(out.trim_end().len());
     out
 }
 
@@ -161,6 +180,18 @@ mod tests {
         assert_eq!(table(&rows, Some(30)), ["QUEUE           PENDING  STATE", "a-very-long…  1,203,154  ok"]);
         assert_eq!(table(&rows, Some(12)), ["QUEUE   PEN…", "a-ver…  1,2…"]);
         assert_eq!(table(&rows, Some(0)), ["", ""]);
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_no_room_for_what_matters_less() {
+        let columns = [COLUMNS[0], COLUMNS[1].goes(2), Column::text("CODEC").goes(1), COLUMNS[2]];
+        let row = || ["a-long-name-of-a-queue", "1,203,154", "kryo5", "ok"].map(Cell::from).to_vec();
+        let at = |width| lines(&columns, &[row()], Some(width))[1].clone();
+        assert_eq!(at(60), "a-long-name-of-a-queue  1,203,154  kryo5  ok");
+        assert_eq!(at(42), "a-long-name-of-a…  1,203,154  kryo5  ok");
+        assert_eq!(at(38), "a-long-name-of-a-qu…  1,203,154  ok");
+        assert_eq!(at(24), "a-long-name-of-a…  ok");
+        assert_eq!(at(13), "a-lon…  ok");
     }
 
     #[test]

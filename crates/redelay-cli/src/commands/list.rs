@@ -44,7 +44,7 @@ pub(crate) async fn run(session: &Session, name: &[u8], page: Page, out: &Out) -
         });
     }
     let mut columns = rows::columns(what).to_vec();
-    columns.extend([Column::long("CODEC"), Column::number("BYTES"), Column::long("PAYLOAD")]);
+    columns.extend([Column::long("CODEC").goes(2), Column::number("BYTES").goes(1), Column::long("PAYLOAD")]);
     let cells: Vec<_> = read
         .iter()
         .map(|row| {

@@ -5,6 +5,7 @@ use crate::escape;
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::queue::{self, Queue};
+use crate::state::State;
 use crate::table::Column;
 
 const COLUMNS: [Column; 2] = [Column::text("QUEUE"), Column::long("")];
@@ -21,6 +22,9 @@ pub(crate) async fn run(session: &Session, name: &[u8], out: &Out) -> Result<(),
         let mut rows = queue::facts(&queue, reader.as_ref());
         rows.insert(0, vec!["QUEUE".into(), escape::bytes(name).into()]);
         out.facts(&COLUMNS, &rows)?;
+        if let Some(advice) = State::of(&queue).advice(&queue) {
+            out.line(&format!("\n{advice}"))?;
+        }
     }
     queue::refusals(queue.unknown.iter()).iter().for_each(|note| out.note(note));
     Ok(())

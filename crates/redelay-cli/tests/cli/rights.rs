@@ -40,7 +40,7 @@ async fn every_command_works_for_a_user_who_may_only_look_and_executes_no_script
     let executed: Vec<String> = server
         .info("commandstats")
         .lines()
-        .filter_map(|line| Some(line.strip_prefix("cmdstat_")?.split_once(":calls=")?))
+        .filter_map(|line| line.strip_prefix("cmdstat_")?.split_once(":calls="))
         .filter(|(_, rest)| !rest.starts_with("0,"))
         .map(|(name, _)| name.to_owned())
         .collect();

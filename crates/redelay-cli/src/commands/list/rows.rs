@@ -88,27 +88,33 @@ pub(super) struct Row {
     pub(super) place: String,
 }
 
-const PENDING: [Column; 3] = [Column::text("DUE"), Column::text("IN"), Column::long("ID")];
+const PENDING: [Column; 3] =
+    [Column::text("DUE").goes(4), Column::text("IN").goes(3), Column::long("ID").goes(5)];
 const READY: [Column; 1] = [Column::number("INDEX")];
 const IN_FLIGHT: [Column; 4] = [
     Column::long("ID"),
     Column::number("ATTEMPT"),
-    Column::text("FIRST RECEIVED"),
+    Column::text("FIRST RECEIVED").goes(3),
     Column::text("LEASE ENDS"),
 ];
-const WAITING: [Column; 4] =
-    [Column::long("ID"), Column::number("ATTEMPT"), Column::text("FIRST RECEIVED"), Column::text("AGAIN")];
+const WAITING: [Column; 4] = [
+    Column::long("ID"),
+    Column::number("ATTEMPT"),
+    Column::text("FIRST RECEIVED").goes(3),
+    Column::text("AGAIN"),
+];
 const DEAD: [Column; 6] = [
-    Column::text("DIED"),
+    Column::text("DIED").goes(3),
     Column::long("ID"),
     Column::text("REASON"),
-    Column::number("FAILED"),
-    Column::number("LOST"),
+    Column::number("FAILED").goes(4),
+    Column::number("LOST").goes(4),
     Column::long("ERROR"),
 ];
-const QUARANTINE: [Column; 3] = [Column::text("DUE"), Column::number("ENTRY BYTES"), Column::long("ENTRY")];
+const QUARANTINE: [Column; 3] =
+    [Column::text("DUE"), Column::number("ENTRY BYTES").goes(3), Column::long("ENTRY")];
 const SCHEDULES: [Column; 4] =
-    [Column::long("NAME"), Column::text("NEXT"), Column::text("IN"), Column::long("RUNS")];
+    [Column::long("NAME"), Column::text("NEXT"), Column::text("IN").goes(3), Column::long("RUNS")];
 
 /// The columns in front of those of the payload.
 pub(super) fn columns(what: What) -> &'static [Column] {
