@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn sources(names: &[&str]) -> Sources {
-        (Kind::Take(End::Head, None), names.iter().map(|name| Keys::new(name)).collect())
+        (Kind::Take(End::Head, None), names.iter().map(Keys::new).collect())
     }
 
     #[test]

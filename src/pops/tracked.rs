@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn places_are_for_queues() {
         let places = Places::default();
-        let keys = |number: usize| Keys::new(&format!("q{number}"));
+        let keys = |number: usize| Keys::new(format!("q{number}"));
         let mut held: Vec<_> = (0..PLACES).map(|number| places.enter(&keys(number)).unwrap()).collect();
         held.push(places.enter(&keys(0)).expect("a second receiver of the same queue"));
         assert!(places.enter(&keys(PLACES)).is_none());

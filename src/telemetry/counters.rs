@@ -450,7 +450,7 @@ mod tests {
         let client = ClientCounters::new();
         let held = client.queue(&Keys::new("held"));
         for n in 0..1_000 {
-            client.queue(&Keys::new(&n.to_string())).transferred(1, 0);
+            client.queue(&Keys::new(n.to_string())).transferred(1, 0);
         }
         assert!(client.0.queues.lock().unwrap().known.len() <= 128);
         assert!(Arc::ptr_eq(&held, &client.queue(&Keys::new("held"))));

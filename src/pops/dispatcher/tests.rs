@@ -74,7 +74,7 @@ fn wrong_type() -> OpError {
 }
 
 fn keys(names: &[&str]) -> Vec<Keys> {
-    names.iter().map(|name| Keys::new(name)).collect()
+    names.iter().map(Keys::new).collect()
 }
 
 /// A try pop of `count` payloads for the waiters before this one.

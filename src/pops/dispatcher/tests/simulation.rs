@@ -124,7 +124,7 @@ impl World {
         Self {
             dispatcher: if moves { Dispatcher::moving() } else { Dispatcher::taking(end, outbox) },
             end,
-            keys: NAMES.iter().map(|name| Keys::new(name)).collect(),
+            keys: NAMES.iter().map(Keys::new).collect(),
             lists: vec![VecDeque::new(); NAMES.len()],
             wrong: vec![false; NAMES.len()],
             destination: moves.then(Vec::new),
