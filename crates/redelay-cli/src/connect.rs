@@ -95,8 +95,8 @@ impl Session {
         Ok(sample.map(|sample| self.reader_of(name, sample.iter().map(|payload| &payload[..]))))
     }
 
-    /// A sample of a queue's payloads: up to 10, of the pending ones and then of the ready ones. `None` if the
-    /// server refuses that.
+    /// A sample of a queue's payloads: up to 10, of the pending ones and then of the ready ones. `None` if
+    /// the server refuses that.
     pub(crate) async fn sample(&self, queue: &Overview) -> Result<Option<Vec<Bytes>>, Failure> {
         const SAMPLE: usize = 10;
         let (mut sample, mut is_refused) = (Vec::new(), false);

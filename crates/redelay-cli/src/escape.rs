@@ -1,4 +1,5 @@
-//! What others wrote, as text that cannot drive a terminal. Every name, payload and error passes through here.
+//! What others wrote, as text that cannot drive a terminal. Every name, payload and error passes through
+//! here.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,8 +1,9 @@
 //! `redelay`: looks into delayed queues on Redis, those of Java Redisson and those of redelay.
 //!
-//! `args` is the command line, and `commands` has a file for each command. A command reads through a `Session`
-//! (`connect`, `profile`) and writes to `Out`. What it prints is made by pure functions: `queue` and `state`
-//! of a queue in numbers, `payload` and `mask` of a payload, `table`, `human` and `escape` of text.
+//! `args` is the command line, and `commands` has a file for each command. A command reads through a
+//! `Session` (`connect`, `profile`) and writes to `Out`. What it prints is made by pure functions: `queue`
+//! and `state` of a queue in numbers, `payload` and `mask` of a payload, `table`, `human` and `escape` of
+//! text.
 
 mod args;
 mod commands;

@@ -1,5 +1,5 @@
-//! Profiles: named servers in a file, with what their commands need. No message quotes a value of the file: it
-//! may be a password.
+//! Profiles: named servers in a file, with what their commands need. No message quotes a value of the file:
+//! it may be a password.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! A user who may only look, and what is sent for it.
 
-use redelay_fixture::Server;
+use redelay_fixture::{Cluster, Server};
 
-use super::{at, fill};
+use super::{at, fill, redelay};
 
 /// What a user needs who looks and does nothing else.
 const LOOKING: &str = "-@all +@read +scan +time +ping +info +type +pubsub|channels +pubsub|numsub +client";
@@ -37,13 +37,8 @@ async fn every_command_works_for_a_user_who_may_only_look_and_executes_no_script
         let ran = at(&url, words);
         assert_eq!((ran.code, &*ran.err), (0, ""), "{words:?}");
     }
-    let executed: Vec<String> = server
-        .info("commandstats")
-        .lines()
-        .filter_map(|line| line.strip_prefix("cmdstat_")?.split_once(":calls="))
-        .filter(|(_, rest)| !rest.starts_with("0,"))
-        .map(|(name, _)| name.to_owned())
-        .collect();
+    let executed: Vec<String> =
+        executed(&server).into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
     let reads = [
         "auth",
         "client",
@@ -121,4 +116,71 @@ async fn a_missing_right_is_named() {
     server.cmd(["ACL", "SETUSER", "looks", "-pubsub"]);
     let said = at(&url, ["watch"]).failed(4);
     assert!(said.contains("the missing right: +psubscribe"), "{said}");
+}
+
+/// How often the server has executed each command.
+fn executed(server: &Server) -> std::collections::BTreeMap<String, u64> {
+    let stats = server.info("commandstats");
+    let calls = |line: &str| {
+        let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
+    };
+    stats.lines().filter_map(calls).collect()
+}
+
+#[test]
+fn many_queues_among_many_keys_cost_a_bounded_number_of_calls() {
+    const QUEUES: usize = 1_000;
+    const OTHERS: usize = 20_000;
+    let server = Server::start();
+    let fill = "
+        for n = 1, tonumber(ARGV[1]) do
+            local entry = '\\1x' .. struct.pack('<L', 6) .. '\\3hell\\239'
+            redis.call('ZADD', 'redisson_delay_queue_timeout:{q' .. n .. '}', 4102444800000, entry)
+            redis.call('RPUSH', 'redisson_delay_queue:{q' .. n .. '}', entry)
+        end
+        for n = 1, tonumber(ARGV[2]) do redis.call('SET', 'other:' .. n, n) end";
+    server.cmd(["EVAL", fill, "0", &QUEUES.to_string(), &OTHERS.to_string()]);
+    server.cmd(["CONFIG", "RESETSTAT"]);
+    let ls = redelay(&server, ["ls", "--json"]).json();
+    assert_eq!(ls.len(), QUEUES);
+    assert!(ls.iter().all(|queue| queue["codecs"][0]["codec"] == "kryo5"), "{}", ls[0]);
+    let executed = executed(&server);
+    let keys = OTHERS + 2 * QUEUES;
+    assert!(executed["scan"] <= (keys / 500 + 2) as u64, "{executed:?}");
+    let reads =
+        ["zcard", "zcount", "llen", "hlen", "hmget", "zrange", "zrangebyscore", "lindex", "lrange", "type"];
+    let sum: u64 = reads.iter().filter_map(|read| executed.get(*read)).sum();
+    assert!(sum <= 20 * QUEUES as u64, "{executed:?}");
+    let others: Vec<_> =
+        executed.iter().filter(|(name, count)| !reads.contains(&&***name) && **count > 100).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+#[test]
+fn the_queues_of_a_cluster() {
+    let cluster = Cluster::without_replicas(3);
+    let names: Vec<String> = (0..12).map(|n| format!("queue-{n}")).collect();
+    for name in &names {
+        let key = format!("redisson_delay_queue_timeout:{{{name}}}");
+        let master = cluster.master_of(cluster.slot_of(&key));
+        master.cmd(["ZADD", &key, "4102444800000", "\x01x\x01\0\0\0\0\0\0\x007"]);
+    }
+    let looking = LOOKING.split(' ').chain(["+cluster", "+readonly"]);
+    let words: Vec<&str> =
+        ["ACL", "SETUSER", "looks", "on", ">secret", "~*"].into_iter().chain(looking).collect();
+    cluster.servers().iter().for_each(|server| drop(server.cmd(&words)));
+    let url = cluster.url().replace("redis-cluster://", "redis-cluster://looks:secret@");
+    let ls = at(&url, ["ls"]);
+    assert_eq!((ls.code, &*ls.err), (0, ""));
+    assert!(ls.out.contains(" and 2 others · ") && ls.out.contains(" · 12 queues, found"), "{}", ls.out);
+    let mut found: Vec<_> = at(&url, ["ls", "--json"]).json();
+    let mut found: Vec<_> = found.iter_mut().map(|queue| queue["queue"].take()).collect();
+    found.sort_by_key(|name| name.as_str().map(str::len));
+    assert_eq!(found, names.iter().map(String::as_str).collect::<Vec<_>>());
+    for name in &names {
+        let items = at(&url, ["list", name, "--json"]).json();
+        assert_eq!((items.len(), &items[0]["value"]), (1, &7.into()));
+        assert!(at(&url, ["due", name]).ok().contains("later"));
+    }
 }
