@@ -68,8 +68,8 @@ pub(crate) enum Command {
         #[arg(default_value = "pending", value_name = "WHAT")]
         what: What,
         /// How many
-        #[arg(long, short = 'n', default_value_t = 20, value_name = "COUNT")]
-        limit: usize,
+        #[arg(long, short = 'n', default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
         /// Goes on behind this place, as the page before ends
         #[arg(long, value_name = "PLACE", value_parser = place)]
         after: Option<Place>,

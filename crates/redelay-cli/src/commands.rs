@@ -23,7 +23,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Ls { pattern } => ls::run(&session().await?, &bytes(pattern), &out).await,
         Command::Show { queue } => show::run(&session().await?, &bytes(queue), &out).await,
         Command::List { queue, what, limit, after } => {
-            list::run(&session().await?, &bytes(queue), list::Page { what, after, limit }, &out).await
+            list::run(
+                &session().await?,
+                &bytes(queue),
+                list::Page { what, after, limit: limit as usize },
+                &out,
+            )
+            .await
         }
         Command::Due { queue, step, count } => {
             due::run(&session().await?, &bytes(queue), step, count.into(), &out).await

@@ -4,9 +4,9 @@ use std::env;
 use std::process::Stdio;
 
 use bytes::Bytes;
-use redelay::ErrorKind;
 use redelay::client::{ClientConfig, TlsConfig};
 use redelay::inspector::{Inspector, Overview, Role, Server};
+use redelay::{Error, ErrorKind};
 
 use crate::args::Connection;
 use crate::escape;
@@ -88,32 +88,34 @@ impl Session {
         name.strip_prefix(self.profile.name_prefix.as_bytes()).unwrap_or(name)
     }
 
-    /// How the payloads of a queue are read. `None` if the server refuses to show any.
-    pub(crate) async fn reader(&self, queue: &Overview) -> Result<Option<Reader>, Failure> {
-        let sample = self.sample(queue).await?;
+    /// How the payloads of a queue are read: by a sample of up to 10, of the pending ones and then of the ready
+    /// ones.
+    pub(crate) async fn reader(&self, queue: &Overview) -> Result<Reader, Failure> {
+        let (sample, refusal) = self.sample(queue).await?;
         let name = self.own_name(&queue.name);
-        Ok(sample.map(|sample| self.reader_of(name, sample.iter().map(|payload| &payload[..]))))
+        let mut reader = self.reader_of(name, sample.iter().map(|payload| &payload[..]));
+        reader.refusal = refusal;
+        Ok(reader)
     }
 
-    /// A sample of a queue's payloads: up to 10, of the pending ones and then of the ready ones. `None` if
-    /// the server refuses that.
-    pub(crate) async fn sample(&self, queue: &Overview) -> Result<Option<Vec<Bytes>>, Failure> {
+    /// The sample, and what the server has refused of it.
+    pub(crate) async fn sample(&self, queue: &Overview) -> Result<(Vec<Bytes>, Option<String>), Failure> {
         const SAMPLE: usize = 10;
-        let (mut sample, mut is_refused) = (Vec::new(), false);
+        let (mut sample, mut refusal) = (Vec::new(), None);
         if queue.pending != Some(0) {
-            match refused(self.inspector.pending(&queue.name, None, SAMPLE).await)? {
-                Some(entries) => sample.extend(entries.into_iter().filter_map(|entry| entry.payload)),
-                None => is_refused = true,
+            match self.inspector.pending(&queue.name, None, SAMPLE).await {
+                Ok(entries) => sample.extend(entries.into_iter().filter_map(|entry| entry.payload)),
+                Err(error) => refusal = Some(refused(error)?),
             }
         }
         let more = SAMPLE - sample.len();
         if more > 0 && queue.ready != Some(0) {
-            match refused(self.inspector.ready(&queue.name, None, more).await)? {
-                Some(ready) => sample.extend(ready.into_iter().map(|ready| ready.payload)),
-                None => is_refused = true,
+            match self.inspector.ready(&queue.name, None, more).await {
+                Ok(ready) => sample.extend(ready.into_iter().map(|ready| ready.payload)),
+                Err(error) => refusal = Some(refused(error)?),
             }
         }
-        Ok((!is_refused || !sample.is_empty()).then_some(sample))
+        Ok((sample, refusal))
     }
 
     /// A reader of payloads of a queue, by this sample.
@@ -156,12 +158,11 @@ impl Session {
     }
 }
 
-/// `None` for what the server has refused.
-fn refused<T>(answer: redelay::Result<T>) -> Result<Option<T>, Failure> {
-    match answer {
-        Ok(answer) => Ok(Some(answer)),
-        Err(error) if error.kind() == ErrorKind::Refused => Ok(None),
-        Err(error) => Err(error.into()),
+/// What the server has refused, if that is the reason.
+fn refused(error: Error) -> Result<String, Failure> {
+    match error.kind() {
+        ErrorKind::Refused => Ok(format!("a codec is unknown: {}", Failure::from(error))),
+        _ => Err(error.into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where a command writes: lines for people, or JSON, one document a line.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 
 use jiff::tz::TimeZone;
@@ -61,6 +62,23 @@ impl Out {
     pub(crate) fn note(&self, note: &str) {
         // Without stderr, nobody wants to know.
         let _ = writeln!(io::stderr().lock(), "redelay: {}", escape::text(note));
+    }
+
+    /// Says what the server has refused: each thing once, and not too many.
+    pub(crate) fn refusals(&self, refusals: impl IntoIterator<Item = String>) {
+        const MOST: usize = 10;
+        let mut said = BTreeSet::new();
+        for refusal in refusals {
+            if !said.contains(&refusal) {
+                if said.len() < MOST {
+                    self.note(&refusal);
+                }
+                said.insert(refusal);
+            }
+        }
+        if let Some(more) = said.len().checked_sub(MOST).filter(|more| *more > 0) {
+            self.note(&format!("{} more answers are unknown", human::count(more as u64)));
+        }
     }
 
     /// A time for people.

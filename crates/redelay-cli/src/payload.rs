@@ -7,14 +7,19 @@ use serde_json::value::RawValue;
 use crate::escape;
 use crate::mask::Mask;
 
+/// What is printed where the server has refused to say.
+pub(crate) const UNKNOWN: &str = "?";
+
 /// How the payloads of a queue are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reader {
     /// What the profile says.
     chosen: Option<Format>,
     /// What was found, the codec of most payloads first.
-    pub(crate) verdicts: Vec<Verdict>,
+    verdicts: Vec<Verdict>,
     mask: Mask,
+    /// What the server has said instead of a sample.
+    pub(crate) refusal: Option<String>,
 }
 
 /// A payload for people and programs.
@@ -64,13 +69,23 @@ impl Reader {
     ) -> Self {
         let mut detector = Detector::new();
         sample.into_iter().for_each(|payload| detector.add(payload));
-        Self { chosen, mask, verdicts: detector.verdicts() }
+        Self { chosen, mask, verdicts: detector.verdicts(), refusal: None }
     }
 
-    /// The codec in a word or two: `kryo5`, `long (or int, …)`, `kryo5, json`. Empty if nothing is known.
+    /// The codecs of the sample; `None` if the server has refused one.
+    pub(crate) fn codecs(&self) -> Option<Vec<Codec>> {
+        let is_known = !self.verdicts.is_empty() || self.refusal.is_none();
+        is_known.then(|| self.verdicts.iter().map(Codec::from).collect())
+    }
+
+    /// The codec in a word or two: `kryo5`, `long (or int, …)`, `kryo5, json`. Empty if there is no payload,
+    /// and `?` if the server shows none.
     pub(crate) fn codec(&self) -> String {
         if let Some(chosen) = self.chosen {
             return chosen.to_string();
+        }
+        if self.verdicts.is_empty() && self.refusal.is_some() {
+            return UNKNOWN.into();
         }
         let verdict = |verdict: &Verdict| match &verdict.tied[..] {
             [] => verdict.format.to_string(),

@@ -8,12 +8,9 @@ use serde::Serialize;
 
 use crate::escape;
 use crate::human;
-use crate::payload::{Codec, Reader, hex};
+use crate::payload::{Codec, Reader, UNKNOWN, hex};
 use crate::state::State;
 use crate::table::{Cell, Column};
-
-/// What is printed where the server has refused to say.
-pub(crate) const UNKNOWN: &str = "?";
 
 /// A queue as a document. What is `null` is not known or does not exist; `unknown` says which is not known.
 #[derive(Debug, Serialize)]
@@ -69,7 +66,7 @@ fn millis(span: Option<Duration>) -> Option<f64> {
 }
 
 impl Queue {
-    pub(crate) fn new(name: &[u8], queue: &Overview, reader: Option<&Reader>) -> Self {
+    pub(crate) fn new(name: &[u8], queue: &Overview, reader: &Reader) -> Self {
         Self {
             name: Name::new(name),
             server: queue.server.clone(),
@@ -92,7 +89,7 @@ impl Queue {
             transferring_processes: queue.transferring_processes,
             receivers: queue.receivers,
             received_ago_ms: millis(queue.received_ago),
-            codecs: reader.map(|reader| reader.verdicts.iter().map(Codec::from).collect()),
+            codecs: reader.codecs(),
             unknown: queue.unknown.clone(),
         }
     }
@@ -113,7 +110,7 @@ pub(crate) const COLUMNS: [Column; 10] = [
 ];
 
 /// The row of a queue in `ls`.
-pub(crate) fn row(name: &[u8], queue: &Overview, reader: Option<&Reader>) -> Vec<Cell> {
+pub(crate) fn row(name: &[u8], queue: &Overview, reader: &Reader) -> Vec<Cell> {
     let state = State::of(queue);
     vec![
         escape::bytes(name).into(),
@@ -124,7 +121,7 @@ pub(crate) fn row(name: &[u8], queue: &Overview, reader: Option<&Reader>) -> Vec
         number(queue.in_flight).into(),
         number(queue.dead_letters).into(),
         number(queue.transferring_processes).into(),
-        reader.map_or(UNKNOWN.into(), Reader::codec).into(),
+        reader.codec().into(),
         Cell { text: state.text().into(), style: state.style() },
     ]
 }
@@ -156,7 +153,7 @@ fn overdue(queue: &Overview) -> String {
 }
 
 /// The lines of `show`: what, and how much.
-pub(crate) fn facts(queue: &Overview, reader: Option<&Reader>) -> Vec<Vec<Cell>> {
+pub(crate) fn facts(queue: &Overview, reader: &Reader) -> Vec<Vec<Cell>> {
     let state = State::of(queue);
     let pending = match queue.next_due_in {
         Some(left) if !left.is_zero() => {
@@ -191,7 +188,7 @@ pub(crate) fn facts(queue: &Overview, reader: Option<&Reader>) -> Vec<Vec<Cell>>
         ("LIMITS", limits(queue).into()),
         ("MOVED BY", processes(queue.transferring_processes).into()),
         ("RECEIVERS", receivers.into()),
-        ("CODEC", reader.map_or(UNKNOWN.into(), Reader::codec).into()),
+        ("CODEC", reader.codec().into()),
     ];
     facts.into_iter().map(|(what, cell)| vec![what.into(), cell]).collect()
 }
@@ -212,17 +209,15 @@ fn limits(queue: &Overview) -> String {
     if limits.is_empty() { "none".into() } else { limits.join("; ") }
 }
 
-/// What the server has refused to say of these queues, each question once.
-pub(crate) fn refusals<'a>(unknown: impl Iterator<Item = &'a Unknown>) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
-    for unknown in unknown {
-        let right = unknown.permission.as_ref().map(|right| format!(" (the missing right: {right})"));
-        let note = format!("{} is unknown: {}{}", unknown.what, unknown.why, right.unwrap_or_default());
-        if !said.contains(&note) {
-            said.push(note);
-        }
-    }
-    said
+/// What the server has refused to say of a queue.
+pub(crate) fn refusals(queue: &Overview, reader: &Reader) -> Vec<String> {
+    queue.unknown.iter().map(refusal).chain(reader.refusal.clone()).collect()
+}
+
+/// What the server has refused to say, and the right that the user lacks.
+pub(crate) fn refusal(unknown: &Unknown) -> String {
+    let right = unknown.permission.as_ref().map(|right| format!(" (the missing right: {right})"));
+    format!("{} is unknown: {}{}", unknown.what, unknown.why, right.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -259,7 +254,7 @@ mod tests {
         let reader = Reader::new(None, Mask::default(), [&b"\x03hell\xef"[..]]);
         let row_of =
             |queue: &Overview, reader| table::lines(&COLUMNS, &[row(b"orders", queue, reader)], None);
-        let shown = row_of(&queue(), Some(&reader));
+        let shown = row_of(&queue(), &reader);
         assert_eq!(
             shown[0],
             "QUEUE     PENDING  NEXT DUE  OVERDUE  READY  IN FLIGHT  DEAD  MOVED BY  CODEC  STATE"
@@ -272,7 +267,9 @@ mod tests {
         late.pending = Some(37);
         (late.overdue, late.overdue_for) = (Some(37), Some(Duration::from_secs(252)));
         late.next_due_in = Some(Duration::ZERO);
-        let row = row(b"refunds", &late, None);
+        let mut reader = Reader::default();
+        reader.refusal = Some("NOPERM".into());
+        let row = row(b"refunds", &late, &reader);
         assert_eq!(
             text(&row),
             ["refunds", "37", "now", "37, 4 m 12 s", "0", "0", "0", "3", "?", "stands still"]
@@ -281,9 +278,10 @@ mod tests {
 
     #[test]
     fn what_is_refused_is_a_question_mark() {
-        let empty = row(b"q", &Overview::default(), None);
-        assert_eq!(text(&empty), ["q", "?", "", "?", "?", "?", "?", "?", "?", "unknown"]);
-        assert!(facts(&Overview::default(), None).iter().any(|fact| fact[1].text == "?"));
+        let reader = Reader::default();
+        let empty = row(b"q", &Overview::default(), &reader);
+        assert_eq!(text(&empty), ["q", "?", "", "?", "?", "?", "?", "?", "", "unknown"]);
+        assert!(facts(&Overview::default(), &reader).iter().any(|fact| fact[1].text == "?"));
     }
 
     #[test]
@@ -301,7 +299,7 @@ mod tests {
         queue.rate_limit = Some(RateLimit::new(1_000, Duration::from_secs(3_600)));
         queue.received_ago = Some(Duration::from_secs(3));
         queue.receivers = Some(2);
-        let facts = facts(&queue, None);
+        let facts = facts(&queue, &Reader::default());
         let fact = |what: &str| {
             let found = facts.iter().find(|fact| fact[0].text == what).unwrap();
             found[1].text.clone()

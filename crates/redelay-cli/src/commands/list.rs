@@ -10,11 +10,13 @@ use crate::connect::Session;
 use crate::failure::Failure;
 use crate::human;
 use crate::out::Out;
+use crate::payload::Reader;
 use crate::queue::Name;
-use crate::table::Column;
+use crate::table::{Cell, Column};
 use rows::{Item, Row};
 
 /// What is asked for.
+#[derive(Clone)]
 pub(crate) struct Page {
     pub(crate) what: What,
     pub(crate) after: Option<Place>,
@@ -27,51 +29,106 @@ const SAMPLE: usize = 10;
 pub(crate) async fn run(session: &Session, name: &[u8], page: Page, out: &Out) -> Result<(), Failure> {
     let servers = session.servers(out).await?;
     let queue = session.queue(name).await?;
-    let is_first = page.after.is_none();
-    let (what, limit) = (page.what, page.limit);
     let rows = rows::Rows { now: servers.clock(&queue.server), out };
-    let read = read(session, &queue.name, page, &rows).await?;
-    let mut sample: Vec<Bytes> = read.iter().filter_map(|row| row.payload.clone()).take(SAMPLE).collect();
-    if !sample.is_empty() && sample.len() < SAMPLE {
-        sample.extend(session.sample(&queue).await?.unwrap_or_default());
-    }
-    let reader = session.reader_of(name, sample.iter().map(|payload| &payload[..]));
-    let shown = |row: &Row| row.payload.as_ref().map(|payload| reader.read(payload));
-    if out.is_json {
-        return read.into_iter().try_for_each(|row| {
-            let payload = shown(&row);
-            out.json(&Item { name: Name::new(name), what: row.item, payload, place: row.place })
-        });
-    }
-    let mut columns = rows::columns(what).to_vec();
-    columns.extend([Column::long("CODEC").goes(2), Column::number("BYTES").goes(1), Column::long("PAYLOAD")]);
-    let cells: Vec<_> = read
-        .iter()
-        .map(|row| {
-            let payload = shown(row).map(|payload| {
-                [payload.codec, human::count(payload.bytes as u64), payload.text].map(Into::into)
-            });
-            row.cells.iter().cloned().chain(payload.into_iter().flatten()).collect()
-        })
-        .collect();
-    if cells.is_empty() {
-        return out.line(if is_first { "nothing" } else { "nothing more" });
-    }
-    out.table(&columns, &cells)?;
-    match read.last() {
-        Some(last) if read.len() == limit => {
-            more(&last.place, total(what, &queue), is_first, read.len(), out)
-        }
-        _ => Ok(()),
-    }
+    let look = Look { session, name, queue: &queue, rows };
+    if out.is_json { look.print_json(page).await } else { look.print_table(page).await }
 }
 
-/// Says where the next page begins, if there is one.
-fn more(place: &str, total: Option<u64>, is_first: bool, shown: usize, out: &Out) -> Result<(), Failure> {
-    match total.map(|total| total.saturating_sub(shown as u64)) {
-        Some(0) => Ok(()),
-        Some(left) if is_first => out.line(&format!("{} more: --after {place}", human::count(left))),
-        _ => out.line(&format!("more: --after {place}")),
+/// A look into a queue.
+struct Look<'a> {
+    session: &'a Session,
+    name: &'a [u8],
+    queue: &'a Overview,
+    rows: rows::Rows<'a>,
+}
+
+impl Look<'_> {
+    /// Prints a line for each row, as they are read.
+    async fn print_json(&self, mut page: Page) -> Result<(), Failure> {
+        const MOST: usize = 1_000;
+        let mut reader = None;
+        while page.limit > 0 {
+            let limit = page.limit.min(MOST);
+            let rows = self.read(Page { limit, ..page.clone() }).await?;
+            page.limit = if rows.len() < limit { 0 } else { page.limit - limit };
+            page.after = rows.last().map(|row| row.place.clone());
+            let reader = match &reader {
+                Some(reader) => reader,
+                None => reader.insert(self.reader(&rows).await?),
+            };
+            for row in rows {
+                let payload = row.payload.as_ref().map(|payload| reader.read(payload));
+                let (name, place) = (Name::new(self.name), row.place.to_string());
+                self.rows.out.json(&Item { name, what: row.item, payload, place })?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn print_table(&self, page: Page) -> Result<(), Failure> {
+        let (what, limit, is_first, out) = (page.what, page.limit, page.after.is_none(), self.rows.out);
+        let rows = self.read(page).await?;
+        let Some(last) = rows.last() else {
+            return out.line(if is_first { "nothing" } else { "nothing more" });
+        };
+        let reader = self.reader(&rows).await?;
+        let mut columns = rows::columns(what).to_vec();
+        let of_payload =
+            [Column::long("CODEC").goes(2), Column::number("BYTES").goes(1), Column::long("PAYLOAD")];
+        columns.extend(of_payload);
+        let cells = |row: &Row| {
+            let payload = row.payload.as_ref().map(|payload| reader.read(payload));
+            let payload = payload
+                .map(|shown| [shown.codec, human::count(shown.bytes as u64), shown.text].map(Cell::from));
+            row.cells.iter().cloned().chain(payload.into_iter().flatten()).collect()
+        };
+        out.table(&columns, &rows.iter().map(cells).collect::<Vec<_>>())?;
+        match total(what, self.queue).map(|total| total.saturating_sub(rows.len() as u64)) {
+            Some(0) => Ok(()),
+            _ if rows.len() < limit => Ok(()),
+            Some(left) if is_first => {
+                out.line(&format!("{} more: --after {}", human::count(left), last.place))
+            }
+            _ => out.line(&format!("more: --after {}", last.place)),
+        }
+    }
+
+    /// How payloads are read: by these, and if they are few, by others of the queue.
+    async fn reader(&self, rows: &[Row]) -> Result<Reader, Failure> {
+        let mut sample: Vec<Bytes> = rows.iter().filter_map(|row| row.payload.clone()).take(SAMPLE).collect();
+        if !sample.is_empty() && sample.len() < SAMPLE {
+            sample.extend(self.session.sample(self.queue).await?.0);
+        }
+        Ok(self.session.reader_of(self.name, sample.iter().map(|payload| &payload[..])))
+    }
+
+    async fn read(&self, page: Page) -> Result<Vec<Row>, Failure> {
+        let Page { what, after, limit } = page;
+        let (inspector, name, rows) = (&self.session.inspector, &self.queue.name, &self.rows);
+        macro_rules! read {
+            ($read:ident) => {
+                inspector.$read(name, after, limit).await?.iter().map(|row| rows.$read(row)).collect()
+            };
+        }
+        Ok(match what {
+            What::Pending => read!(pending),
+            What::Ready => read!(ready),
+            What::InFlight => read!(in_flight),
+            What::Waiting => read!(waiting),
+            What::Dead => read!(dead_letters),
+            What::Quarantine => read!(quarantine),
+            What::Schedules => {
+                let schedules = inspector.schedules(name, after, limit).await?;
+                let mut read = Vec::with_capacity(schedules.len());
+                for schedule in schedules {
+                    match schedule {
+                        Ok(schedule) => read.push(rows.schedule(&schedule)),
+                        Err(error) => rows.out.note(&error.to_string()),
+                    }
+                }
+                read
+            }
+        })
     }
 }
 
@@ -86,38 +143,4 @@ fn total(what: What, queue: &Overview) -> Option<u64> {
         What::Quarantine => queue.quarantined,
         What::Schedules => queue.schedules,
     }
-}
-
-async fn read(
-    session: &Session,
-    name: &Bytes,
-    page: Page,
-    rows: &rows::Rows<'_>,
-) -> Result<Vec<Row>, Failure> {
-    let Page { what, after, limit } = page;
-    let inspector = &session.inspector;
-    macro_rules! read {
-        ($read:ident) => {
-            inspector.$read(name, after, limit).await?.iter().map(|row| rows.$read(row)).collect()
-        };
-    }
-    Ok(match what {
-        What::Pending => read!(pending),
-        What::Ready => read!(ready),
-        What::InFlight => read!(in_flight),
-        What::Waiting => read!(waiting),
-        What::Dead => read!(dead_letters),
-        What::Quarantine => read!(quarantine),
-        What::Schedules => {
-            let schedules = inspector.schedules(name, after, limit).await?;
-            let mut read = Vec::with_capacity(schedules.len());
-            for schedule in schedules {
-                match schedule {
-                    Ok(schedule) => read.push(rows.schedule(&schedule)),
-                    Err(error) => rows.out.note(&error.to_string()),
-                }
-            }
-            read
-        }
-    })
 }

@@ -25,17 +25,17 @@ pub(crate) async fn run(session: &Session, pattern: &[u8], out: &Out) -> Result<
     let (calls, refused) = (queues.calls(), queues.unknown());
     let taken = begun.elapsed();
     let overviews = session.inspector.overview(&names).await?;
-    let readers: Vec<Option<Reader>> = stream::iter(&overviews)
+    let readers: Vec<Reader> = stream::iter(&overviews)
         .map(|overview| session.reader(overview))
         .buffered(AT_A_TIME)
         .try_collect()
         .await?;
-    let mut found: Vec<(Overview, Option<Reader>)> = overviews.into_iter().zip(readers).collect();
+    let mut found: Vec<(Overview, Reader)> = overviews.into_iter().zip(readers).collect();
     found.sort_by_cached_key(|(queue, _)| (State::of(queue), queue.name.clone()));
     let own = |queue: &Overview| session.own_name(&queue.name).to_vec();
     if out.is_json {
         for (queue, reader) in &found {
-            out.json(&Queue::new(&own(queue), queue, reader.as_ref()))?;
+            out.json(&Queue::new(&own(queue), queue, reader))?;
         }
     } else {
         out.line(&format!(
@@ -47,12 +47,12 @@ pub(crate) async fn run(session: &Session, pattern: &[u8], out: &Out) -> Result<
         ))?;
         if !found.is_empty() {
             let rows: Vec<_> =
-                found.iter().map(|(queue, reader)| queue::row(&own(queue), queue, reader.as_ref())).collect();
+                found.iter().map(|(queue, reader)| queue::row(&own(queue), queue, reader)).collect();
             out.line("")?;
             out.table(&queue::COLUMNS, &rows)?;
         }
     }
-    let unknown = refused.iter().chain(found.iter().flat_map(|(queue, _)| &queue.unknown));
-    queue::refusals(unknown).iter().for_each(|note| out.note(note));
+    let of_queues = found.iter().flat_map(|(queue, reader)| queue::refusals(queue, reader));
+    out.refusals(refused.iter().map(queue::refusal).chain(of_queues));
     Ok(())
 }

@@ -15,17 +15,17 @@ pub(crate) async fn run(session: &Session, name: &[u8], out: &Out) -> Result<(),
     let queue = session.queue(name).await?;
     let reader = session.reader(&queue).await?;
     if out.is_json {
-        out.json(&Queue::new(name, &queue, reader.as_ref()))?;
+        out.json(&Queue::new(name, &queue, &reader))?;
     } else {
         out.line(&servers.line())?;
         out.line("")?;
-        let mut rows = queue::facts(&queue, reader.as_ref());
+        let mut rows = queue::facts(&queue, &reader);
         rows.insert(0, vec!["QUEUE".into(), escape::bytes(name).into()]);
         out.facts(&COLUMNS, &rows)?;
         if let Some(advice) = State::of(&queue).advice(&queue) {
             out.line(&format!("\n{advice}"))?;
         }
     }
-    queue::refusals(queue.unknown.iter()).iter().for_each(|note| out.note(note));
+    out.refusals(queue::refusals(&queue, &reader));
     Ok(())
 }

@@ -85,7 +85,7 @@ pub(super) struct Row {
     pub(super) item: Kind,
     pub(super) cells: Vec<Cell>,
     pub(super) payload: Option<Bytes>,
-    pub(super) place: String,
+    pub(super) place: Place,
 }
 
 const PENDING: [Column; 3] =
@@ -170,7 +170,7 @@ impl Rows<'_> {
             },
             cells,
             payload: entry.payload.clone(),
-            place: Place::from(entry).to_string(),
+            place: Place::from(entry),
         }
     }
 
@@ -179,7 +179,7 @@ impl Rows<'_> {
             item: Kind::Ready { index: ready.index },
             cells: vec![human::count(ready.index as u64).into()],
             payload: Some(ready.payload.clone()),
-            place: Place::from(ready).to_string(),
+            place: Place::from(ready),
         }
     }
 
@@ -206,7 +206,7 @@ impl Rows<'_> {
                 human::until(message.remaining).into(),
             ],
             payload: Some(message.payload.clone()),
-            place: Place::from(message).to_string(),
+            place: Place::from(message),
         }
     }
 
@@ -230,7 +230,7 @@ impl Rows<'_> {
                 escape::text(&letter.error).into(),
             ],
             payload: Some(letter.payload.clone()),
-            place: Place::from(letter).to_string(),
+            place: Place::from(letter),
         }
     }
 
@@ -248,7 +248,7 @@ impl Rows<'_> {
                 format!("0x{}", hex(&quarantined.entry)).into(),
             ],
             payload: payload.map(|payload| quarantined.entry.slice_ref(payload)),
-            place: Place::from(quarantined).to_string(),
+            place: Place::from(quarantined),
         }
     }
 
@@ -275,7 +275,7 @@ impl Rows<'_> {
                 escape::text(&schedule.text).into(),
             ],
             payload: Some(schedule.value.clone()),
-            place: Place::from(schedule).to_string(),
+            place: Place::from(schedule),
         }
     }
 
