@@ -83,6 +83,11 @@ impl Session {
         all
     }
 
+    /// Whether the profile hides values.
+    pub(crate) fn is_masked(&self) -> bool {
+        !self.profile.mask.is_empty()
+    }
+
     /// The name of a queue as its owners have it.
     pub(crate) fn own_name<'a>(&self, name: &'a [u8]) -> &'a [u8] {
         name.strip_prefix(self.profile.name_prefix.as_bytes()).unwrap_or(name)

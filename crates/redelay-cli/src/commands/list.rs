@@ -29,7 +29,7 @@ const SAMPLE: usize = 10;
 pub(crate) async fn run(session: &Session, name: &[u8], page: Page, out: &Out) -> Result<(), Failure> {
     let servers = session.servers(out).await?;
     let queue = session.queue(name).await?;
-    let rows = rows::Rows { now: servers.clock(&queue.server), out };
+    let rows = rows::Rows { now: servers.clock(&queue.server), out, is_masked: session.is_masked() };
     let look = Look { session, name, queue: &queue, rows };
     if out.is_json { look.print_json(page).await } else { look.print_table(page).await }
 }

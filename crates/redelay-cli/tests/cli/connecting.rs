@@ -53,6 +53,7 @@ fn a_server_is_named_in_four_ways() {
 fn a_profile_has_a_login_a_prefix_codecs_and_masks() {
     let server = Server::start();
     fill(&server);
+    server.cmd(["RPUSH", "redelay:quarantine:{shop:orders}", "1", "4111"]);
     server.cmd(["ACL", "SETUSER", "looks", "on", ">se cret", "~*", "&*", "+@all"]);
     server.cmd(["ACL", "SETUSER", "default", "off"]);
     let folder = tempfile::tempdir().unwrap();
@@ -85,6 +86,10 @@ fn a_profile_has_a_login_a_prefix_codecs_and_masks() {
             "{json}"
         );
     }
+    let quarantine = run(&["list", "orders", "quarantine"]).ok();
+    assert!(quarantine.contains("(masked)") && !quarantine.contains("34313131"), "{quarantine}");
+    let json = run(&["list", "orders", "quarantine", "--json"]).ok();
+    assert!(json.contains(r#""entry_bytes":4,"entry_hex":null"#), "{json}");
     write("['false']");
     let said = run(&["ls"]).failed(2);
     assert!(said.contains("the password_command of the profile has failed: exit status: 1"), "{said}");

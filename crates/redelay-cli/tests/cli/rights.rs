@@ -116,7 +116,11 @@ async fn a_missing_right_is_named() {
     server.cmd(["ACL", "SETUSER", "looks", "+@all", "-lindex", "-lrange"]);
     let ls = at(&url, ["ls"]);
     assert!(ls.code == 0 && ls.out.contains(" ? "), "{}", ls.out);
-    assert!(ls.err.contains("a codec is unknown: ") && ls.err.contains("the missing right: +l"), "{}", ls.err);
+    assert!(
+        ls.err.contains("a codec is unknown: ") && ls.err.contains("the missing right: +l"),
+        "{}",
+        ls.err
+    );
     looking(&server);
     server.cmd(["ACL", "SETUSER", "looks", "-pubsub"]);
     let said = at(&url, ["watch"]).failed(4);

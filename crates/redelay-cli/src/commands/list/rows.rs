@@ -40,7 +40,7 @@ pub(super) enum Kind {
         score: String,
         /// As it is, or in hexadecimal digits behind `0x`.
         id: String,
-        /// `null` if the entry is malformed; then `entry_hex` has it.
+        /// `null` if the entry is malformed. Then `entry_hex` has it, unless the profile masks values.
         format: Option<EntryFormat>,
         #[serde(skip_serializing_if = "Option::is_none")]
         entry_hex: Option<String>,
@@ -67,7 +67,8 @@ pub(super) enum Kind {
     Quarantined {
         due: Option<String>,
         entry_bytes: usize,
-        entry_hex: String,
+        /// `null` if the profile masks values.
+        entry_hex: Option<String>,
     },
     Schedule {
         schedule: String,
@@ -137,6 +138,8 @@ pub(super) struct Rows<'a> {
     /// The server's clock.
     pub(super) now: SystemTime,
     pub(super) out: &'a Out,
+    /// Whether the bytes of entries are not printed.
+    pub(super) is_masked: bool,
 }
 
 impl Rows<'_> {
@@ -157,7 +160,7 @@ impl Rows<'_> {
             }
         }
         if malformed {
-            cells.push(format!("0x{}", hex(&entry.entry)).into());
+            cells.push(self.entry_text(&entry.entry).into());
         }
         Row {
             item: Kind::Pending {
@@ -166,7 +169,7 @@ impl Rows<'_> {
                 score: entry.score.clone(),
                 id: if malformed { String::new() } else { id },
                 format: entry.format,
-                entry_hex: malformed.then(|| hex(&entry.entry)),
+                entry_hex: malformed.then(|| self.entry_hex(&entry.entry)).flatten(),
             },
             cells,
             payload: entry.payload.clone(),
@@ -240,12 +243,12 @@ impl Rows<'_> {
             item: Kind::Quarantined {
                 due: quarantined.due.and_then(rfc_3339),
                 entry_bytes: quarantined.entry.len(),
-                entry_hex: hex(&quarantined.entry),
+                entry_hex: self.entry_hex(&quarantined.entry),
             },
             cells: vec![
                 quarantined.due.map_or_else(|| "no time".into(), |due| self.out.time(due)).into(),
                 human::count(quarantined.entry.len() as u64).into(),
-                format!("0x{}", hex(&quarantined.entry)).into(),
+                self.entry_text(&quarantined.entry).into(),
             ],
             payload: payload.map(|payload| quarantined.entry.slice_ref(payload)),
             place: Place::from(quarantined),
@@ -277,6 +280,14 @@ impl Rows<'_> {
             payload: Some(schedule.value.clone()),
             place: Place::from(schedule),
         }
+    }
+
+    fn entry_hex(&self, entry: &[u8]) -> Option<String> {
+        (!self.is_masked).then(|| hex(entry))
+    }
+
+    fn entry_text(&self, entry: &[u8]) -> String {
+        self.entry_hex(entry).map_or_else(|| "(masked)".into(), |digits| format!("0x{digits}"))
     }
 
     /// How long until then: `20 ms`, `overdue 4 m 12 s`.
