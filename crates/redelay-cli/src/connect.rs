@@ -93,8 +93,8 @@ impl Session {
         name.strip_prefix(self.profile.name_prefix.as_bytes()).unwrap_or(name)
     }
 
-    /// How the payloads of a queue are read: by a sample of up to 10, of the pending ones and then of the ready
-    /// ones.
+    /// How the payloads of a queue are read: by a sample of up to 10, of the pending ones and then of the
+    /// ready ones.
     pub(crate) async fn reader(&self, queue: &Overview) -> Result<Reader, Failure> {
         let (sample, refusal) = self.sample(queue).await?;
         let name = self.own_name(&queue.name);
