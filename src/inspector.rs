@@ -51,7 +51,7 @@ use crate::engine::Engine;
 ///
 /// # Names
 /// A name is that of the queue on the server, as [`queues`](Self::queues) finds it: not mapped by
-/// [`ClientBuilder::map_names`](crate::client::ClientBuilder::map_names), and not necessarily text.
+/// [`ClientBuilder::name_mapper`](crate::client::ClientBuilder::name_mapper), and not necessarily text.
 ///
 /// # Pages
 /// Each method that reads entries takes a [`Place`] to go on behind, and a limit. What stays where it is gets
