@@ -57,11 +57,13 @@ pub(crate) enum Command {
     },
     /// Shows what is in a queue, in numbers
     Show {
+        /// The name of the queue, as ls prints it
         #[arg(value_name = "QUEUE")]
         queue: OsString,
     },
     /// Lists what is in a queue, with the payloads
     List {
+        /// The name of the queue, as ls prints it
         #[arg(value_name = "QUEUE")]
         queue: OsString,
         /// What of it
@@ -76,6 +78,7 @@ pub(crate) enum Command {
     },
     /// Counts how many entries become due when
     Due {
+        /// The name of the queue, as ls prints it
         #[arg(value_name = "QUEUE")]
         queue: OsString,
         /// The length of a step
