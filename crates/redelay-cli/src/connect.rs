@@ -28,32 +28,10 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn open(connection: &Connection) -> Result<Self, Failure> {
-        let path = profile::path(|name| env::var_os(name));
-        let variable = env::var("REDIS_URL").ok().filter(|url| !url.is_empty());
-        let mut profile = match (&connection.profile, &connection.url, &variable) {
-            (None, None, None) => profile::load(None, path.as_deref())?.unwrap_or_default(),
-            (None, ..) => Profile::default(),
-            (Some(name), ..) => profile::load(Some(name), path.as_deref())?.unwrap_or_default(),
-        };
-        let url = match (&connection.url, &connection.profile) {
-            (Some(url), _) if has_password(url) => {
-                return Err(Failure::Usage(
-                    "--url has a password, which everybody on this machine sees in `ps`; put the URL into \
-                    REDIS_URL, or use --profile with a password_command"
-                        .into(),
-                ));
-            }
-            (Some(url), _) => {
-                // The login of a profile is for its own server only.
-                profile = Profile { user: None, password_command: None, tls: None, ..profile };
-                Some(url.clone())
-            }
-            (None, Some(_)) => profile.url.clone(),
-            (None, None) => variable.or_else(|| profile.url.clone()),
-        };
+        let (profile, url) = choose(connection)?;
         let timeout = connection.timeout;
         let mut config = ClientConfig::default();
-        config.url = Some(url.unwrap_or_else(|| "redis://localhost:6379".into()));
+        config.url = Some(url);
         config.user = profile.user.clone();
         config.client_name = Some("redelay-cli".into());
         config.tls = profile.tls.as_ref().map(tls);
@@ -204,6 +182,33 @@ impl Servers {
         }
         escape::text(&parts.join(" · "))
     }
+}
+
+/// The profile and the URL: of the command line, the environment and the configuration, in this order.
+fn choose(connection: &Connection) -> Result<(Profile, String), Failure> {
+    let variable = env::var("REDIS_URL").ok().filter(|url| !url.is_empty());
+    let is_named = connection.profile.is_some();
+    let profile = if is_named || connection.url.is_none() && variable.is_none() {
+        let path = profile::path(|name| env::var_os(name));
+        profile::load(connection.profile.as_deref(), path.as_deref())?.unwrap_or_default()
+    } else {
+        Profile::default()
+    };
+    if let Some(url) = &connection.url {
+        if has_password(url) {
+            return Err(Failure::Usage(
+                "--url has a password, which everybody on this machine sees in `ps`; put the URL into \
+                REDIS_URL, or use --profile with a password_command"
+                    .into(),
+            ));
+        }
+        // The login of a profile is for its own server only.
+        let profile = Profile { user: None, password_command: None, tls: None, ..profile };
+        return Ok((profile, url.clone()));
+    }
+    let of_profile = profile.url.clone();
+    let url = if is_named { of_profile } else { variable.or(of_profile) };
+    Ok((profile, url.unwrap_or_else(|| "redis://localhost:6379".into())))
 }
 
 fn tls(files: &profile::Tls) -> TlsConfig {

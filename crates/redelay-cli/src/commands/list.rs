@@ -34,6 +34,13 @@ pub(crate) async fn run(session: &Session, name: &[u8], page: Page, out: &Out) -
     if out.is_json { look.print_json(page).await } else { look.print_table(page).await }
 }
 
+/// A page that was read.
+struct Read {
+    rows: Vec<Row>,
+    /// Whether it has as many as were asked for, so that there may be more.
+    is_full: bool,
+}
+
 /// A look into a queue.
 struct Look<'a> {
     session: &'a Session,
@@ -49,9 +56,10 @@ impl Look<'_> {
         let mut reader = None;
         while page.limit > 0 {
             let limit = page.limit.min(MOST);
-            let rows = self.read(Page { limit, ..page.clone() }).await?;
-            page.limit = if rows.len() < limit { 0 } else { page.limit - limit };
-            page.after = rows.last().map(|row| row.place.clone());
+            let Read { rows, is_full } = self.read(Page { limit, ..page.clone() }).await?;
+            let Some(last) = rows.last() else { break };
+            page.limit = if is_full { page.limit - limit } else { 0 };
+            page.after = Some(last.place.clone());
             let reader = match &reader {
                 Some(reader) => reader,
                 None => reader.insert(self.reader(&rows).await?),
@@ -66,8 +74,8 @@ impl Look<'_> {
     }
 
     async fn print_table(&self, page: Page) -> Result<(), Failure> {
-        let (what, limit, is_first, out) = (page.what, page.limit, page.after.is_none(), self.rows.out);
-        let rows = self.read(page).await?;
+        let (what, is_first, out) = (page.what, page.after.is_none(), self.rows.out);
+        let Read { rows, is_full } = self.read(page).await?;
         let Some(last) = rows.last() else {
             return out.line(if is_first { "nothing" } else { "nothing more" });
         };
@@ -83,13 +91,12 @@ impl Look<'_> {
             row.cells.iter().cloned().chain(payload.into_iter().flatten()).collect()
         };
         out.table(&columns, &rows.iter().map(cells).collect::<Vec<_>>())?;
-        match total(what, self.queue).map(|total| total.saturating_sub(rows.len() as u64)) {
+        let left = total(what, self.queue).map(|total| total.saturating_sub(rows.len() as u64));
+        match left.filter(|_| is_first) {
             Some(0) => Ok(()),
-            _ if rows.len() < limit => Ok(()),
-            Some(left) if is_first => {
-                out.line(&format!("{} more: --after {}", human::count(left), last.place))
-            }
-            _ => out.line(&format!("more: --after {}", last.place)),
+            _ if !is_full => Ok(()),
+            Some(left) => out.line(&format!("{} more: --after {}", human::count(left), last.place)),
+            None => out.line(&format!("more: --after {}", last.place)),
         }
     }
 
@@ -102,7 +109,7 @@ impl Look<'_> {
         Ok(self.session.reader_of(self.name, sample.iter().map(|payload| &payload[..])))
     }
 
-    async fn read(&self, page: Page) -> Result<Vec<Row>, Failure> {
+    async fn read(&self, page: Page) -> Result<Read, Failure> {
         let Page { what, after, limit } = page;
         let (inspector, name, rows) = (&self.session.inspector, &self.queue.name, &self.rows);
         macro_rules! read {
@@ -110,7 +117,7 @@ impl Look<'_> {
                 inspector.$read(name, after, limit).await?.iter().map(|row| rows.$read(row)).collect()
             };
         }
-        Ok(match what {
+        let rows: Vec<Row> = match what {
             What::Pending => read!(pending),
             What::Ready => read!(ready),
             What::InFlight => read!(in_flight),
@@ -119,6 +126,7 @@ impl Look<'_> {
             What::Quarantine => read!(quarantine),
             What::Schedules => {
                 let schedules = inspector.schedules(name, after, limit).await?;
+                let is_full = schedules.len() == limit;
                 let mut read = Vec::with_capacity(schedules.len());
                 for schedule in schedules {
                     match schedule {
@@ -126,9 +134,10 @@ impl Look<'_> {
                         Err(error) => rows.out.note(&error.to_string()),
                     }
                 }
-                read
+                return Ok(Read { rows: read, is_full });
             }
-        })
+        };
+        Ok(Read { is_full: rows.len() == limit, rows })
     }
 }
 

@@ -99,6 +99,22 @@ async fn a_queue_is_read_page_by_page() {
 }
 
 #[test]
+fn a_long_queue_is_printed_as_it_is_read() {
+    const COUNT: usize = 3_500;
+    let server = Server::start();
+    let fill = "for n = 1, tonumber(ARGV[1]) do
+            local entry = '\\4' .. string.format('%04d', n) .. struct.pack('<L', 4) .. string.format('%04d', n)
+            redis.call('ZADD', KEYS[1], 4102444800000 + n, entry)
+        end";
+    server.cmd(["EVAL", fill, "1", "redisson_delay_queue_timeout:{q}", &COUNT.to_string()]);
+    let items = redelay(&server, ["list", "q", "--json", "--limit", "100000"]).json();
+    let ids: Vec<&str> = items.iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, (1..=COUNT).map(|n| format!("{n:04}")).collect::<Vec<_>>());
+    let some = redelay(&server, ["list", "q", "--json", "--limit", "1500"]).json();
+    assert_eq!(some.len(), 1_500);
+}
+
+#[test]
 fn the_worst_queues_come_first() {
     let server = Server::start();
     assert!(redelay(&server, ["ls"]).ok().contains(" · 0 queues, found in"));
