@@ -18,6 +18,11 @@ use crate::payload::Reader;
 use crate::profile::{self, PasswordCommand, Profile};
 use crate::state;
 
+/// How many payloads of a queue say which codec it has.
+const SAMPLE: usize = 10;
+/// The most bytes of a payload of which more are read for that.
+const SHORT: usize = 16_384;
+
 /// What a command looks through.
 pub(crate) struct Session {
     pub(crate) inspector: Inspector,
@@ -81,20 +86,26 @@ impl Session {
         Ok(reader)
     }
 
-    /// The sample, and what the server has refused of it.
+    /// The sample, and what the server has refused of it. Long payloads are not read for this.
     pub(crate) async fn sample(&self, queue: &Overview) -> Result<(Vec<Bytes>, Option<String>), Failure> {
-        const SAMPLE: usize = 10;
         let (mut sample, mut refusal) = (Vec::new(), None);
         if queue.pending != Some(0) {
-            match self.inspector.pending(&queue.name, None, SAMPLE).await {
-                Ok(entries) => sample.extend(entries.into_iter().filter_map(|entry| entry.payload)),
+            let read = async |most| {
+                let entries = self.inspector.pending(&queue.name, None, most).await?;
+                Ok(entries.into_iter().filter_map(|entry| entry.payload).collect())
+            };
+            match some_of(read, SAMPLE).await {
+                Ok(payloads) => sample = payloads,
                 Err(error) => refusal = Some(refused(error)?),
             }
         }
-        let more = SAMPLE - sample.len();
-        if more > 0 && queue.ready != Some(0) {
-            match self.inspector.ready(&queue.name, None, more).await {
-                Ok(ready) => sample.extend(ready.into_iter().map(|ready| ready.payload)),
+        if sample.len() < SAMPLE && queue.ready != Some(0) {
+            let read = async |most| {
+                let ready = self.inspector.ready(&queue.name, None, most).await?;
+                Ok(ready.into_iter().map(|ready| ready.payload).collect())
+            };
+            match some_of(read, SAMPLE - sample.len()).await {
+                Ok(payloads) => sample.extend(payloads),
                 Err(error) => refusal = Some(refused(error)?),
             }
         }
@@ -139,6 +150,15 @@ impl Session {
         }
         Ok(servers)
     }
+}
+
+/// The first payload, and with it up to `most` if it is short.
+async fn some_of(
+    read: impl AsyncFn(usize) -> redelay::Result<Vec<Bytes>>,
+    most: usize,
+) -> redelay::Result<Vec<Bytes>> {
+    let first = read(1).await?;
+    if most > 1 && first.iter().all(|payload| payload.len() <= SHORT) { read(most).await } else { Ok(first) }
 }
 
 /// What the server has refused, if that is the reason.

@@ -50,6 +50,20 @@ fn a_server_is_named_in_four_ways() {
 }
 
 #[test]
+fn colours_are_for_terminals() {
+    let server = Server::start();
+    fill(&server);
+    let colours = |variables: &[(&str, &str)]| {
+        let mut command = program();
+        command.env("REDIS_URL", server.url()).envs(variables.iter().copied()).args([LONG, "ls"]);
+        Ran::new(&command.output().unwrap()).ok().contains("\x1b[")
+    };
+    assert!(!colours(&[]), "it is no terminal");
+    assert!(colours(&[("CLICOLOR_FORCE", "1")]));
+    assert!(!colours(&[("NO_COLOR", "1")]));
+}
+
+#[test]
 fn a_profile_has_a_login_a_prefix_codecs_and_masks() {
     let server = Server::start();
     fill(&server);
@@ -90,6 +104,10 @@ fn a_profile_has_a_login_a_prefix_codecs_and_masks() {
     assert!(quarantine.contains("(masked)") && !quarantine.contains("34313131"), "{quarantine}");
     let json = run(&["list", "orders", "quarantine", "--json"]).ok();
     assert!(json.contains(r#""entry_bytes":4,"entry_hex":null"#), "{json}");
+    let file = folder.path().join("redelay/config.toml");
+    let profile = fs::read_to_string(&file).unwrap();
+    fs::write(&file, profile.replace("mask", "tls = { ca = '/no/such.pem' }\nmask")).unwrap();
+    assert!(run(&["ls"]).failed(2).contains("cannot read /no/such.pem"));
     write("['false']");
     let said = run(&["ls"]).failed(2);
     assert!(said.contains("the password_command of the profile has failed: exit status: 1"), "{said}");

@@ -166,6 +166,31 @@ fn many_queues_among_many_keys_cost_a_bounded_number_of_calls() {
     assert!(others.is_empty(), "{others:?}");
 }
 
+/// The bytes that the server has sent.
+fn sent(server: &Server) -> u64 {
+    let stats = server.info("stats");
+    let sent = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
+    sent.and_then(|sent| sent.trim().parse().ok()).expect("a number")
+}
+
+#[test]
+fn long_payloads_are_not_read_to_know_the_codec() {
+    const LONG: usize = 1_000_000;
+    let server = Server::start();
+    let fill = "
+        for n = 1, 12 do redis.call('RPUSH', 'q', string.rep('x', ARGV[1])) end
+        for n = 1, 12 do
+            local entry = '\\1x' .. struct.pack('<L', ARGV[1]) .. string.rep(string.char(96 + n), ARGV[1])
+            redis.call('ZADD', 'redisson_delay_queue_timeout:{q}', 4102444800000, entry)
+        end";
+    server.cmd(["EVAL", fill, "0", &LONG.to_string()]);
+    let before = sent(&server);
+    assert_eq!(redelay(&server, ["ls", "--json"]).json().len(), 1);
+    // The head of the pending entries is read for its time, too.
+    let sent = sent(&server) - before;
+    assert!(sent < 4 * LONG as u64, "{sent}");
+}
+
 #[test]
 fn the_queues_of_a_cluster() {
     let cluster = Cluster::without_replicas(3);
