@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -76,7 +76,8 @@ pub(crate) struct Link {
     asked: Arc<Notify>,
     /// A test has ended.
     tested: Notify,
-    _watching: Option<AbortOnDropHandle<()>>,
+    /// The task that tests the connection.
+    watching: OnceLock<AbortOnDropHandle<()>>,
 }
 
 impl fmt::Debug for Link {
@@ -90,7 +91,7 @@ impl Link {
     pub(super) fn new(options: &Options, supervisor: Supervisor, role: Role, shared: Shared) -> Arc<Self> {
         // The owner of a subscriber sends pings of another kind.
         let is_watched = role != Role::Subscriber;
-        Arc::new_cyclic(|link: &Weak<Self>| Self {
+        let link = Arc::new(Self {
             role,
             connection: supervisor.supervised(),
             server: (!matches!(options.source, Source::Cluster(_))).then(|| options.server()),
@@ -105,8 +106,14 @@ impl Link {
             is_blocked: AtomicBool::new(false),
             asked: Arc::default(),
             tested: Notify::new(),
-            _watching: is_watched.then(|| AbortOnDropHandle::new(tokio::spawn(watch(link.clone())))),
-        })
+            watching: OnceLock::new(),
+        });
+        if is_watched {
+            // Not before the link exists: the task may run at once, on another thread, and ends with the link.
+            let watching = tokio::spawn(watch(Arc::downgrade(&link)));
+            let _ = link.watching.set(AbortOnDropHandle::new(watching));
+        }
+        link
     }
 
     /// Runs a command at most once, within this time. Waits for a connection first, and for its test if it
@@ -299,7 +306,8 @@ impl Link {
             let session = self.connected().await?;
             let mut tested = pin!(self.tested.notified());
             tested.as_mut().enable();
-            if self.role == Role::Subscriber || !self.is_idle(session) {
+            // Without the task, nobody would test it.
+            if !self.is_watched() || !self.is_idle(session) {
                 return Ok(session);
             }
             self.asked.notify_one();
@@ -461,6 +469,10 @@ impl Link {
     }
 
     /// The client library's own handle. After a failover, it is another one.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watching.get().is_some_and(|watching| !watching.is_finished())
+    }
+
     pub(super) fn client(&self) -> Client {
         self.connection.client()
     }

@@ -559,3 +559,15 @@ mod desynchronised {
         }
     }
 }
+
+/// A link that is not watched tests nothing: after a time without a call, each of its calls would fail.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn each_link_is_watched() {
+    let server = Server::start();
+    let url = server.url();
+    for _ in 0..40 {
+        let conns = join_all((0..10).map(|_| connect(&url))).await;
+        let watched = conns.iter().filter(|conn| link_of(conn).is_watched()).count();
+        assert_eq!(watched, conns.len());
+    }
+}

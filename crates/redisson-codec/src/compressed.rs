@@ -52,13 +52,32 @@ pub struct Limited<C> {
     limit: usize,
 }
 
-fn encode<T>(
-    codec: &impl Codec<T>,
-    value: &T,
-    compress: fn(&[u8]) -> Result<Vec<u8>, CodecError>,
-) -> Result<Vec<u8>, CodecError> {
-    compress(&codec.encode(value)?)
+/// The codec of a compression around another codec, with the default limit and with another one. `$compress`
+/// makes a payload of bytes, and `$decompress` bytes of a payload, within a limit.
+macro_rules! around_any_codec {
+    ($name:ident, $compress:ident, $decompress:ident) => {
+        impl<T, C: $crate::Codec<T>> $crate::Codec<T> for $name<C> {
+            fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+                $compress(&self.0.encode(value)?)
+            }
+
+            fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+                $crate::compressed::decode(&self.0, payload, $crate::compressed::DEFAULT_LIMIT, $decompress)
+            }
+        }
+
+        impl<T, C: $crate::Codec<T>> $crate::Codec<T> for Limited<$name<C>> {
+            fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+                self.codec.encode(value)
+            }
+
+            fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+                $crate::compressed::decode(&self.codec.0, payload, self.limit, $decompress)
+            }
+        }
+    };
 }
+use around_any_codec;
 
 fn decode<T>(
     codec: &impl Codec<T>,

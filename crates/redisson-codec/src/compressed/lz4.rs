@@ -1,8 +1,8 @@
 //! [`Lz4V2`]: four bytes of length and one LZ4 block.
 
 use super::length_prefix::{check_length, split_length, with_length};
-use super::{DEFAULT_LIMIT, Limited, decode, encode};
-use crate::{Codec, CodecError};
+use super::{Limited, around_any_codec};
+use crate::CodecError;
 
 const FORMAT: &str = "LZ4";
 
@@ -49,25 +49,7 @@ impl<C> Lz4V2<C> {
     }
 }
 
-impl<T, C: Codec<T>> Codec<T> for Lz4V2<C> {
-    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        encode(&self.0, value, compress)
-    }
-
-    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
-        decode(&self.0, payload, DEFAULT_LIMIT, decompress)
-    }
-}
-
-impl<T, C: Codec<T>> Codec<T> for Limited<Lz4V2<C>> {
-    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        self.codec.encode(value)
-    }
-
-    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
-        decode(&self.codec.0, payload, self.limit, decompress)
-    }
-}
+around_any_codec!(Lz4V2, compress, decompress);
 
 fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
     with_length(inner, &lz4_flex::block::compress(inner))

@@ -1,7 +1,7 @@
 //! [`SnappyV2`]: one block of raw Snappy.
 
-use super::{DEFAULT_LIMIT, Limited, decode, encode, over_limit};
-use crate::{Codec, CodecError};
+use super::{Limited, around_any_codec, over_limit};
+use crate::CodecError;
 
 const FORMAT: &str = "Snappy";
 
@@ -47,25 +47,7 @@ impl<C> SnappyV2<C> {
     }
 }
 
-impl<T, C: Codec<T>> Codec<T> for SnappyV2<C> {
-    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        encode(&self.0, value, compress)
-    }
-
-    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
-        decode(&self.0, payload, DEFAULT_LIMIT, decompress)
-    }
-}
-
-impl<T, C: Codec<T>> Codec<T> for Limited<SnappyV2<C>> {
-    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        self.codec.encode(value)
-    }
-
-    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
-        decode(&self.codec.0, payload, self.limit, decompress)
-    }
-}
+around_any_codec!(SnappyV2, compress, decompress);
 
 fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
     snap::raw::Encoder::new()

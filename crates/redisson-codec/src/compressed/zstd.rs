@@ -7,8 +7,8 @@ use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::length_prefix::{check_length, split_length, with_length};
-use super::{DEFAULT_LIMIT, Limited, decode, encode};
-use crate::{Codec, CodecError};
+use super::{Limited, around_any_codec};
+use crate::CodecError;
 
 const FORMAT: &str = "Zstandard";
 
@@ -58,25 +58,7 @@ impl<C> ZStd<C> {
     }
 }
 
-impl<T, C: Codec<T>> Codec<T> for ZStd<C> {
-    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        encode(&self.0, value, compress)
-    }
-
-    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
-        decode(&self.0, payload, DEFAULT_LIMIT, decompress)
-    }
-}
-
-impl<T, C: Codec<T>> Codec<T> for Limited<ZStd<C>> {
-    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        self.codec.encode(value)
-    }
-
-    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
-        decode(&self.codec.0, payload, self.limit, decompress)
-    }
-}
+around_any_codec!(ZStd, compress, decompress);
 
 fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
     with_length(inner, &compress_to_vec(inner, CompressionLevel::Fastest))

@@ -1,7 +1,7 @@
 //! The rest of a `Serializer` that takes few kinds of values.
 
 /// The methods that fail, by the kinds of values as serde's `forward_to_deserialize_any` has them:
-/// `refuse! { error() => u8 unit map }`.
+/// `refuse! { error() => u8 unit map }`. With the types of the result in front, values with parts fail, too.
 macro_rules! refuse {
     (@ bool $error:expr) => { refuse! { @ $error => serialize_bool(bool) -> Ok } };
     (@ i8 $error:expr) => { refuse! { @ $error => serialize_i8(i8) -> Ok } };
@@ -53,6 +53,19 @@ macro_rules! refuse {
         fn $method $(<$T: serde::Serialize + ?Sized>)? (self, $(_: $kind),*) -> Result<Self::$ok, Self::Error> {
             Err($error)
         }
+    };
+    (type Ok = $ok:ty; type Error = $failure:ty; $error:expr => $($kind:ident)*) => {
+        type Ok = $ok;
+        type Error = $failure;
+        type SerializeSeq = serde::ser::Impossible<$ok, $failure>;
+        type SerializeTuple = serde::ser::Impossible<$ok, $failure>;
+        type SerializeTupleStruct = serde::ser::Impossible<$ok, $failure>;
+        type SerializeTupleVariant = serde::ser::Impossible<$ok, $failure>;
+        type SerializeMap = serde::ser::Impossible<$ok, $failure>;
+        type SerializeStruct = serde::ser::Impossible<$ok, $failure>;
+        type SerializeStructVariant = serde::ser::Impossible<$ok, $failure>;
+
+        refuse! { $error => $($kind)* seq tuple tuple_struct tuple_variant map struct struct_variant }
     };
     ($error:expr => $($kind:ident)*) => {
         $(refuse! { @ $kind $error })*

@@ -16,7 +16,7 @@ use std::fmt;
 
 use serde::de::Visitor;
 use serde::de::value::UnitDeserializer;
-use serde::ser::{Impossible, Serialize, Serializer};
+use serde::ser::{Serialize, Serializer};
 
 use super::Value;
 use super::refuse::refuse;
@@ -104,26 +104,16 @@ impl serde::de::Error for Refused {
     }
 }
 
-type No = Impossible<(), Refused>;
-
 impl Serializer for OnlyUnit {
-    type Ok = ();
-    type Error = Refused;
-    type SerializeSeq = No;
-    type SerializeTuple = No;
-    type SerializeTupleStruct = No;
-    type SerializeTupleVariant = No;
-    type SerializeMap = No;
-    type SerializeStruct = No;
-    type SerializeStructVariant = No;
-
     fn serialize_unit(self) -> Result<(), Refused> {
         Ok(())
     }
 
     refuse! {
-        Refused => bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str bytes none some unit_struct unit_variant
-            newtype_struct newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+        type Ok = ();
+        type Error = Refused;
+        Refused => bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str bytes none some unit_struct
+            unit_variant newtype_struct newtype_variant
     }
 }
 

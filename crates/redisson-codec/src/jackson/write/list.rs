@@ -1,6 +1,6 @@
 //! Lists, sets and arrays.
 
-use serde::ser::{self, Impossible, Serialize, Serializer};
+use serde::ser::{self, Serialize, Serializer};
 
 use super::plan::SiteId;
 use super::{ValueWriter, Written, one_unit, unit};
@@ -99,16 +99,6 @@ fn no_byte() -> Failure {
 }
 
 impl Serializer for ByteWriter {
-    type Ok = u8;
-    type Error = Failure;
-    type SerializeSeq = Impossible<u8, Failure>;
-    type SerializeTuple = Impossible<u8, Failure>;
-    type SerializeTupleStruct = Impossible<u8, Failure>;
-    type SerializeTupleVariant = Impossible<u8, Failure>;
-    type SerializeMap = Impossible<u8, Failure>;
-    type SerializeStruct = Impossible<u8, Failure>;
-    type SerializeStructVariant = Impossible<u8, Failure>;
-
     fn serialize_u8(self, value: u8) -> Outcome<u8> {
         Ok(value)
     }
@@ -122,8 +112,10 @@ impl Serializer for ByteWriter {
     }
 
     refuse! {
-        no_byte() => bool i16 i32 i64 u16 u32 u64 f32 f64 char str bytes none some unit unit_struct unit_variant
-            newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+        type Ok = u8;
+        type Error = Failure;
+        no_byte() => bool i16 i32 i64 u16 u32 u64 f32 f64 char str bytes none some unit unit_struct
+            unit_variant newtype_variant
     }
 }
 
@@ -135,16 +127,6 @@ fn no_character() -> Failure {
 }
 
 impl Serializer for CharacterWriter {
-    type Ok = char;
-    type Error = Failure;
-    type SerializeSeq = Impossible<char, Failure>;
-    type SerializeTuple = Impossible<char, Failure>;
-    type SerializeTupleStruct = Impossible<char, Failure>;
-    type SerializeTupleVariant = Impossible<char, Failure>;
-    type SerializeMap = Impossible<char, Failure>;
-    type SerializeStruct = Impossible<char, Failure>;
-    type SerializeStructVariant = Impossible<char, Failure>;
-
     fn serialize_u16(self, value: u16) -> Outcome<char> {
         unit(value)
     }
@@ -158,7 +140,9 @@ impl Serializer for CharacterWriter {
     }
 
     refuse! {
-        no_character() => bool i8 i16 i32 i64 u8 u32 u64 f32 f64 str bytes none some unit unit_struct unit_variant
-            newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+        type Ok = char;
+        type Error = Failure;
+        no_character() => bool i8 i16 i32 i64 u8 u32 u64 f32 f64 str bytes none some unit unit_struct
+            unit_variant newtype_variant
     }
 }

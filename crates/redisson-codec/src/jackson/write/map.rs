@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use serde::ser::{self, Impossible, Serialize, Serializer};
+use serde::ser::{self, Serialize, Serializer};
 
 use super::plan::SiteId;
 use super::{ValueWriter, Written};
@@ -79,16 +79,6 @@ fn no_key() -> Failure {
 }
 
 impl<F: Format> Serializer for KeyWriter<'_, F> {
-    type Ok = ();
-    type Error = Failure;
-    type SerializeSeq = Impossible<(), Failure>;
-    type SerializeTuple = Impossible<(), Failure>;
-    type SerializeTupleStruct = Impossible<(), Failure>;
-    type SerializeTupleVariant = Impossible<(), Failure>;
-    type SerializeMap = Impossible<(), Failure>;
-    type SerializeStruct = Impossible<(), Failure>;
-    type SerializeStructVariant = Impossible<(), Failure>;
-
     fn serialize_bool(self, value: bool) -> Outcome<()> {
         self.key(value)
     }
@@ -153,7 +143,8 @@ impl<F: Format> Serializer for KeyWriter<'_, F> {
     }
 
     refuse! {
-        no_key() => u8 u32 u64 bytes none unit unit_struct newtype_variant seq tuple tuple_struct tuple_variant map
-            struct struct_variant
+        type Ok = ();
+        type Error = Failure;
+        no_key() => u8 u32 u64 bytes none unit unit_struct newtype_variant
     }
 }

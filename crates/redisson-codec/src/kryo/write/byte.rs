@@ -3,7 +3,7 @@
 use serde::ser::Serializer;
 
 use super::super::output::Output;
-use super::{No, changed};
+use super::changed;
 use crate::java::refuse::refuse;
 use crate::kryo::failure::{Failure, Outcome};
 
@@ -11,16 +11,6 @@ use crate::kryo::failure::{Failure, Outcome};
 pub(super) struct ByteWriter<'w>(pub(super) &'w mut Output);
 
 impl Serializer for ByteWriter<'_> {
-    type Ok = ();
-    type Error = Failure;
-    type SerializeSeq = No;
-    type SerializeTuple = No;
-    type SerializeTupleStruct = No;
-    type SerializeTupleVariant = No;
-    type SerializeMap = No;
-    type SerializeStruct = No;
-    type SerializeStructVariant = No;
-
     fn serialize_u8(self, value: u8) -> Outcome<()> {
         self.0.byte(value);
         Ok(())
@@ -32,7 +22,9 @@ impl Serializer for ByteWriter<'_> {
     }
 
     refuse! {
-        changed() => bool i16 i32 i64 u16 u32 u64 f32 f64 char str bytes none some unit unit_struct unit_variant
-            newtype_struct newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+        type Ok = ();
+        type Error = Failure;
+        changed() => bool i16 i32 i64 u16 u32 u64 f32 f64 char str bytes none some unit unit_struct
+            unit_variant newtype_struct newtype_variant
     }
 }
