@@ -55,7 +55,6 @@ struct Sent {
 /// long. While no caller waits, a task tests the connection from time to time: a network may forget it, and
 /// tell neither side.
 pub(crate) struct Link {
-    role: Role,
     connection: Supervised,
     /// For messages; `None` if it is where it is connected.
     server: Option<String>,
@@ -92,7 +91,6 @@ impl Link {
         // The owner of a subscriber sends pings of another kind.
         let is_watched = role != Role::Subscriber;
         let link = Arc::new(Self {
-            role,
             connection: supervisor.supervised(),
             server: (!matches!(options.source, Source::Cluster(_))).then(|| options.server()),
             shared,
