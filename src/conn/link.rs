@@ -107,7 +107,8 @@ impl Link {
             watching: OnceLock::new(),
         });
         if is_watched {
-            // Not before the link exists: the task may run at once, on another thread, and ends with the link.
+            // Not before the link exists: the task may run at once, on another thread, and ends with the
+            // link.
             let watching = tokio::spawn(watch(Arc::downgrade(&link)));
             let _ = link.watching.set(AbortOnDropHandle::new(watching));
         }
