@@ -35,11 +35,11 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
+.PHONY: help demo install-cli quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
-FOR_USERS := demo examples docs
+FOR_USERS := demo install-cli examples docs
 FOR_RELEASES := deny semver package peer
 
 help: ## this list
@@ -65,6 +65,9 @@ demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redis
 	@$(if $(JAVA),AVOID="make demo without JAVA=1" scripts/java.sh $(DEMO_REDISSON))
 	@scripts/with-server.sh cargo run --quiet --package redelay-demo -- \
 		$(if $(JAVA),--java compat/java/target/$(DEMO_REDISSON))
+
+install-cli: ## installs the command `redelay`, which looks into any queue: docs/operate.md
+	cargo install --locked --path crates/redelay-cli
 
 # Most of these tests wait most of the time.
 quick: lint ## what fails first after most mistakes, three minutes: lint, the unit tests, and `queues` with the server on PATH

@@ -60,6 +60,7 @@
 //! | `docs/migrating.md` | moving a service from Java and back |
 //! | `docs/codecs.md` | the counterpart of each Redisson codec; Java classes as structs |
 //! | `docs/keys.md` | every key, channel and byte layout |
+//! | `docs/operate.md` | the command `redelay`, which looks into any queue |
 //! | `docs/observability.md` | stats, events and spans |
 //! | `docs/troubleshooting.md` | symptoms, causes and fixes |
 //!
@@ -149,6 +150,7 @@ mod documents {
         Keys "docs/keys.md"
         Migrating "docs/migrating.md"
         Observability "docs/observability.md"
+        Operate "docs/operate.md"
         Patterns "docs/patterns.md"
         Recipes "docs/recipes.md"
         Scaling "docs/scaling.md"

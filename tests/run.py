@@ -42,7 +42,7 @@ class Program:
     def is_for_each_server(self):
         """It talks to a server of the matrix. `compat` runs once, and so do the tests of other packages."""
         is_own = self.folder == ROOT and self.name != "compat"
-        return self.kind == "test" and (is_own or self.name == "scripts")
+        return self.kind == "test" and (is_own or self.name in ("cli", "scripts"))
 
 
 class Job:

@@ -6,6 +6,7 @@ pub(super) mod names;
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -34,6 +35,7 @@ const ATTEMPT: &str = "`inspector().queues`";
 pub struct Queues {
     names: BoxStream<'static, Result<Bytes>>,
     unknown: Arc<Mutex<Unknowns>>,
+    calls: Arc<AtomicU64>,
 }
 
 impl Queues {
@@ -53,6 +55,23 @@ impl Queues {
     #[must_use]
     pub fn unknown(&self) -> Vec<Unknown> {
         self.unknown.lock().unwrap_or_else(PoisonError::into_inner).to_vec()
+    }
+
+    /// How many commands the search has sent so far, without those that ask for the types of keys.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use futures::TryStreamExt;
+    /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
+    /// let mut queues = inspector.queues("*");
+    /// let names: Vec<_> = (&mut queues).try_collect().await?;
+    /// println!("{} queues, found with {} calls", names.len(), queues.calls());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 }
 
@@ -97,6 +116,7 @@ impl Inspector {
     /// ```
     pub fn queues(&self, pattern: impl AsRef<[u8]>) -> Queues {
         let unknown = Arc::<Mutex<Unknowns>>::default();
+        let calls = Arc::<AtomicU64>::default();
         let search = Search {
             servers: self.conn.each_server().into(),
             cursor: Bytes::from_static(b"0"),
@@ -107,6 +127,7 @@ impl Inspector {
             tags: Vec::new(),
             ready: VecDeque::new(),
             unknown: unknown.clone(),
+            calls: calls.clone(),
         };
         let names = stream::unfold(Some(search), |search| async move {
             let mut search = search?;
@@ -116,7 +137,7 @@ impl Inspector {
                 Err(error) => Some((Err(failed(ATTEMPT, error)), None)),
             }
         });
-        Queues { names: Box::pin(names), unknown }
+        Queues { names: Box::pin(names), unknown, calls }
     }
 }
 
@@ -135,6 +156,7 @@ struct Search {
     tags: Vec<Bytes>,
     ready: VecDeque<Bytes>,
     unknown: Arc<Mutex<Unknowns>>,
+    calls: Arc<AtomicU64>,
 }
 
 impl Search {
@@ -155,6 +177,7 @@ impl Search {
 
     /// Takes the next step on a server.
     async fn search(&mut self, server: &Conn) -> std::result::Result<(), OpError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         if !self.has_asked_for_channels {
             self.has_asked_for_channels = true;
             let channels = Command::new("PUBSUB").arg("CHANNELS").arg(names::CHANNELS);

@@ -90,13 +90,16 @@ impl fmt::Display for Place {
         match &self.0 {
             Inner::Score { score, member } => {
                 let score = String::from_utf8_lossy(score);
-                match entry::parts(member) {
+                let prefix = match entry::parts(member) {
                     // Its first byte is the length of its id.
                     Some(entry::Parts { format: entry::EntryFormat::Current, id, .. }) => {
-                        write!(f, "{score}:{}", Short(id))
+                        return write!(f, "{score}:{}", Short(id));
                     }
-                    _ => write!(f, "{score}:={}", Short(&member[..member.len().min(PREFIX)])),
-                }
+                    // The id, and the length: nothing of the payload.
+                    Some(parts) => parts.id.len() + 8,
+                    None => member.len().min(PREFIX),
+                };
+                write!(f, "{score}:={}", Short(&member[..prefix]))
             }
             Inner::Index { index, hash } => write!(f, "{index}:#{hash:016x}"),
             Inner::Name(name) => write!(f, ":{}", Short(name)),
@@ -148,6 +151,9 @@ mod tests {
         let foreign = entry::pack_job(&[0, 255], b"payload");
         assert_eq!(score("-5", &foreign).to_string(), "-5:0x00ff");
         assert_eq!(score("inf", b"junk").to_string(), "inf:=junk");
+        let legacy = entry::pack(entry::EntryFormat::Legacy, b"payload of a legacy entry");
+        let text = score("7", &legacy).to_string();
+        assert_eq!(text.parse::<Place>().unwrap(), score("7", &legacy[..16]), "nothing of the payload");
         assert_eq!(Place(Inner::Index { index: 7, hash: 255 }).to_string(), "7:#00000000000000ff");
         assert_eq!(Place(Inner::Name("nightly".into())).to_string(), ":nightly");
         let Place(Inner::Score { score, member }) = "1795615390307:order-8120".parse().unwrap() else {

@@ -46,6 +46,25 @@ pub enum EntryFormat {
     Legacy,
 }
 
+impl EntryFormat {
+    /// The layout, the id and the payload of an entry, or `None` if it is malformed. For tools: the handles
+    /// unpack entries by themselves.
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::delayed_queue::EntryFormat;
+    ///
+    /// let entry = b"\x08\x10\x68\x90\xaa\x3e\x21\x91\x25\x05\0\0\0\0\0\0\0hello";
+    /// let (format, id, payload) = EntryFormat::unpack(entry).unwrap();
+    /// assert_eq!((format, id.len(), payload), (EntryFormat::Current, 8, &b"hello"[..]));
+    /// assert_eq!(EntryFormat::unpack(b"hello"), None);
+    /// ```
+    #[must_use]
+    pub fn unpack(entry: &[u8]) -> Option<(Self, &[u8], &[u8])> {
+        parts(entry).map(|parts| (parts.format, parts.id, parts.payload))
+    }
+}
+
 /// The most bytes in front of a payload.
 pub(crate) const HEADER: usize = 1 + 16 + 8;
 

@@ -1,0 +1,166 @@
+//! What the command line may say.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use redelay::codec::detect::Format;
+use redelay::inspector::Place;
+
+/// Looks into delayed queues on Redis: those of Java Redisson and those of redelay.
+///
+/// It sends plain commands that only read, writes nothing, and runs no scripts. A user who may only read is
+/// enough.
+#[derive(Debug, Parser)]
+#[command(name = "redelay", version, propagate_version = true, infer_subcommands = false)]
+#[command(
+    after_help = "Exit codes: 0 done; 1 the answer is negative; 2 wrong usage; 3 no connection; 4 login \
+    refused, or a right is missing; 130 interrupted."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    /// Prints JSON: a thing is one line, a list one line an item
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Which server.
+#[derive(Args, Debug)]
+pub(crate) struct Connection {
+    /// The server: redis://host:port/db, rediss://, redis-cluster://, redis-sentinel://, redis+unix://
+    ///
+    /// Without it: the profile, the variable REDIS_URL, the profile `default`, or redis://localhost:6379. A
+    /// password is refused here, because everybody sees it in `ps`. With it, the profile still says the
+    /// codecs, the prefix of names, and what is masked.
+    #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: Option<String>,
+    /// A profile of $XDG_CONFIG_HOME/redelay/config.toml
+    #[arg(long, global = true, value_name = "NAME", env = "REDELAY_PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// How long to wait for the connection, and for each answer
+    #[arg(long, global = true, value_name = "TIME", default_value = "2s", value_parser = time)]
+    pub(crate) timeout: Duration,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Lists the queues of a server, the worst first
+    Ls {
+        /// Which queues: * is anything, ? one byte, [ab] one of these, \ takes the next one as it is
+        #[arg(default_value = "*", value_name = "PATTERN")]
+        pattern: OsString,
+    },
+    /// Shows what is in a queue, in numbers
+    Show {
+        /// The name of the queue, as ls prints it
+        #[arg(value_name = "QUEUE")]
+        queue: OsString,
+    },
+    /// Lists what is in a queue, with the payloads
+    List {
+        /// The name of the queue, as ls prints it
+        #[arg(value_name = "QUEUE")]
+        queue: OsString,
+        /// What of it
+        #[arg(default_value = "pending", value_name = "WHAT")]
+        what: What,
+        /// How many
+        #[arg(long, short = 'n', default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+        /// Goes on behind this place, as the page before ends
+        #[arg(long, value_name = "PLACE", value_parser = place)]
+        after: Option<Place>,
+    },
+    /// Counts how many entries become due when
+    Due {
+        /// The name of the queue, as ls prints it
+        #[arg(value_name = "QUEUE")]
+        queue: OsString,
+        /// The length of a step
+        #[arg(long, default_value = "10m", value_name = "TIME", value_parser = time)]
+        step: Duration,
+        /// How many steps
+        #[arg(long, default_value_t = 12, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        count: u16,
+    },
+    /// Prints announcements and transfers as they happen, without payloads
+    Watch {
+        /// Which queues, as ls has it
+        #[arg(default_value = "*", value_name = "PATTERN")]
+        pattern: OsString,
+    },
+    /// Says which codec wrote a payload, and prints it; no server is asked
+    Inspect {
+        /// The bytes of a payload or of a whole entry in hexadecimal digits; without it, the bytes on stdin
+        #[arg(value_name = "HEX")]
+        hex: Option<String>,
+        /// Reads hexadecimal digits on stdin, too
+        #[arg(long, conflicts_with = "hex")]
+        digits: bool,
+        /// Reads it with this codec
+        #[arg(long, value_name = "CODEC", value_parser = format)]
+        codec: Option<Format>,
+    },
+    /// Prints the completions of a shell
+    Completions {
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Prints the manual page, or writes a page for each command
+    Man {
+        /// The folder into which the pages are written
+        #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+        into: Option<PathBuf>,
+    },
+}
+
+/// A place in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum What {
+    /// Entries that are not due yet, or not transferred, in the order in which they are due
+    Pending,
+    /// Payloads that takers can take
+    Ready,
+    /// Messages that receivers have
+    InFlight,
+    /// Messages that wait for a retry
+    Waiting,
+    /// Dead letters
+    Dead,
+    /// Entries that cannot be read
+    Quarantine,
+    /// Schedules
+    Schedules,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time.as_millis() > 0 => Ok(time),
+        _ => Err("expected a time of at least 1 ms, such as 10m, 90s or 1h".into()),
+    }
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    text.parse().map_err(|_| "expected a place that redelay list has printed".into())
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+}

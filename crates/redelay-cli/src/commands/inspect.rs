@@ -1,0 +1,139 @@
+//! `redelay inspect`.
+
+use std::io::{self, IsTerminal, Read};
+
+use redelay::codec::detect::{self, Format, Reason};
+use redelay::delayed_queue::EntryFormat;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::mask::Mask;
+use crate::out::Out;
+use crate::payload::{Reader, Shown, hex, unhex};
+use crate::table::{Cell, Column};
+
+/// What some bytes are, as a document.
+#[derive(Serialize)]
+struct Inspected {
+    /// The layout and the id of the entry around the payload, if it is a whole entry.
+    entry: Option<Entry>,
+    #[serde(flatten)]
+    payload: Shown,
+    /// Which codecs may have written it, the likeliest first.
+    candidates: Vec<Candidate>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    format: EntryFormat,
+    id_hex: String,
+}
+
+#[derive(Serialize)]
+struct Candidate {
+    codec: String,
+    reason: String,
+}
+
+pub(crate) fn run(
+    digits: Option<String>,
+    has_digits: bool,
+    codec: Option<Format>,
+    out: &Out,
+) -> Result<(), Failure> {
+    let bytes = match digits {
+        Some(digits) => of_digits(&digits)?,
+        None => {
+            let bytes = from_stdin()?;
+            if has_digits { of_digits(&String::from_utf8_lossy(&bytes))? } else { bytes }
+        }
+    };
+    let inspected = inspect(&bytes, codec);
+    if out.is_json {
+        return out.json(&inspected);
+    }
+    out.facts(&[Column::text(""), Column::long("")], &facts(&inspected))
+}
+
+fn of_digits(digits: &str) -> Result<Vec<u8>, Failure> {
+    let wrong = "expected hexadecimal digits, two for each byte; bytes as they are go to stdin";
+    unhex(digits).ok_or_else(|| Failure::Usage(wrong.into()))
+}
+
+fn from_stdin() -> Result<Vec<u8>, Failure> {
+    let mut stdin = io::stdin().lock();
+    if stdin.is_terminal() {
+        return Err(Failure::Usage("give the bytes in hexadecimal digits, or send them to stdin".into()));
+    }
+    let mut bytes = Vec::new();
+    stdin
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::Usage(format!("stdin cannot be read: {error}")))?;
+    Ok(bytes)
+}
+
+fn inspect(bytes: &[u8], codec: Option<Format>) -> Inspected {
+    let unpacked = EntryFormat::unpack(bytes);
+    let payload = unpacked.map_or(bytes, |(_, _, payload)| payload);
+    let candidate = |candidate: detect::Candidate| Candidate {
+        codec: candidate.format.to_string(),
+        reason: reason(candidate.reason).into(),
+    };
+    Inspected {
+        entry: unpacked.map(|(format, id, _)| Entry { format, id_hex: hex(id) }),
+        payload: Reader::new(codec, Mask::default(), [payload]).read(payload),
+        candidates: detect::candidates(payload).into_iter().map(candidate).collect(),
+    }
+}
+
+fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Magic => "magic",
+        Reason::RoundTrip => "round trip",
+        Reason::Decodes => "decodes",
+        _ => "weak",
+    }
+}
+
+fn facts(inspected: &Inspected) -> Vec<Vec<Cell>> {
+    let payload = &inspected.payload;
+    let mut facts: Vec<(&str, String)> = Vec::new();
+    if let Some(entry) = &inspected.entry {
+        let layout = match entry.format {
+            EntryFormat::Legacy => "an entry of Redisson 3.21.0 or older",
+            _ => "an entry",
+        };
+        facts.push(("ENTRY", format!("{layout}, with the id 0x{}", entry.id_hex)));
+    }
+    facts.push(("CODEC", payload.codec.clone()));
+    let named = |candidate: &Candidate| format!("{} ({})", candidate.codec, candidate.reason);
+    facts.push(("MAY BE", inspected.candidates.iter().map(named).collect::<Vec<_>>().join(", ")));
+    facts.push(("BYTES", payload.bytes.to_string()));
+    facts.push(("PAYLOAD", payload.text.clone()));
+    facts.into_iter().map(|(what, text)| vec![what.into(), text.into()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_unpacked() {
+        let entry = unhex("08106890aa3e21912506000000000000000368656c6cef").unwrap();
+        let inspected = inspect(&entry, None);
+        assert_eq!(inspected.entry.as_ref().unwrap().id_hex, "106890aa3e219125");
+        assert_eq!((&*inspected.payload.codec, &*inspected.payload.text), ("kryo5", "\"hello\""));
+        let texts: Vec<String> = facts(&inspected).into_iter().map(|fact| fact[1].text.clone()).collect();
+        assert_eq!(texts[0], "an entry, with the id 0x106890aa3e219125");
+        let json = serde_json::to_string(&inspected).unwrap();
+        assert!(
+            json.starts_with(r#"{"entry":{"format":"current","id_hex":"106890aa3e219125"},"codec":"kryo5""#)
+        );
+    }
+
+    #[test]
+    fn a_codec_may_be_chosen() {
+        assert_eq!(inspect(b"7", Some("string".parse().unwrap())).payload.text, "\"7\"");
+        assert!(inspect(b"7", None).candidates.len() > 3);
+    }
+}

@@ -1,0 +1,307 @@
+//! The rows of `redelay list`: what is printed of each kind of thing, beside its payload.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use redelay::admin::{DeadLetter, Quarantined, UnsettledMessage};
+use redelay::delayed_queue::{EntryFormat, StoredSchedule};
+use redelay::inspector::{PendingEntry, Place, ReadyPayload};
+use serde::Serialize;
+
+use crate::args::What;
+use crate::escape;
+use crate::human::{self, rfc_3339};
+use crate::out::Out;
+use crate::payload::{Shown, hex};
+use crate::queue::Name;
+use crate::table::{Cell, Column};
+
+/// A row as a document.
+#[derive(Serialize)]
+pub(super) struct Item {
+    #[serde(flatten)]
+    pub(super) name: Name,
+    #[serde(flatten)]
+    pub(super) what: Kind,
+    #[serde(flatten)]
+    pub(super) payload: Option<Shown>,
+    /// For `--after`: the next page begins behind it.
+    pub(super) place: String,
+}
+
+/// What a document says beside the payload. Times are in RFC 3339, in UTC.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Kind {
+    Pending {
+        /// `null` if the score is no time.
+        due: Option<String>,
+        due_in_ms: Option<f64>,
+        score: String,
+        /// As it is, or in hexadecimal digits behind `0x`.
+        id: String,
+        /// `null` if the entry is malformed. Then `entry_hex` has it, unless the profile masks values.
+        format: Option<EntryFormat>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        entry_hex: Option<String>,
+    },
+    Ready {
+        index: usize,
+    },
+    /// In flight: until the lease ends. Waiting: until the next delivery is due.
+    Unsettled {
+        id: String,
+        attempt: u32,
+        first_received: Option<String>,
+        remaining_ms: f64,
+    },
+    Dead {
+        id: String,
+        reason: String,
+        error: String,
+        failed: u32,
+        lost: u32,
+        first_received: Option<String>,
+        died: Option<String>,
+    },
+    Quarantined {
+        due: Option<String>,
+        entry_bytes: usize,
+        /// `null` if the profile masks values.
+        entry_hex: Option<String>,
+    },
+    Schedule {
+        schedule: String,
+        runs: String,
+        next: Option<String>,
+        last: Option<String>,
+        start: Option<String>,
+        end: Option<String>,
+        is_paused: bool,
+    },
+}
+
+/// A row for people and programs.
+pub(super) struct Row {
+    pub(super) item: Kind,
+    pub(super) cells: Vec<Cell>,
+    pub(super) payload: Option<Bytes>,
+    pub(super) place: Place,
+}
+
+const PENDING: [Column; 3] =
+    [Column::text("DUE").goes(4), Column::text("IN").goes(3), Column::long("ID").goes(5)];
+const READY: [Column; 1] = [Column::number("INDEX")];
+const IN_FLIGHT: [Column; 4] = [
+    Column::long("ID"),
+    Column::number("ATTEMPT"),
+    Column::text("FIRST RECEIVED").goes(3),
+    Column::text("LEASE ENDS"),
+];
+const WAITING: [Column; 4] = [
+    Column::long("ID"),
+    Column::number("ATTEMPT"),
+    Column::text("FIRST RECEIVED").goes(3),
+    Column::text("AGAIN"),
+];
+const DEAD: [Column; 6] = [
+    Column::text("DIED").goes(3),
+    Column::long("ID"),
+    Column::text("REASON"),
+    Column::number("FAILED").goes(4),
+    Column::number("LOST").goes(4),
+    Column::long("ERROR"),
+];
+const QUARANTINE: [Column; 3] =
+    [Column::text("DUE"), Column::number("ENTRY BYTES").goes(3), Column::long("ENTRY")];
+const SCHEDULES: [Column; 4] =
+    [Column::long("NAME"), Column::text("NEXT"), Column::text("IN").goes(3), Column::long("RUNS")];
+
+/// The columns in front of those of the payload.
+pub(super) fn columns(what: What) -> &'static [Column] {
+    match what {
+        What::Pending => &PENDING,
+        What::Ready => &READY,
+        What::InFlight => &IN_FLIGHT,
+        What::Waiting => &WAITING,
+        What::Dead => &DEAD,
+        What::Quarantine => &QUARANTINE,
+        What::Schedules => &SCHEDULES,
+    }
+}
+
+/// How many characters of an id of random bytes people see.
+const ID: usize = 10;
+
+/// Makes rows.
+pub(super) struct Rows<'a> {
+    /// The server's clock.
+    pub(super) now: SystemTime,
+    pub(super) out: &'a Out,
+    /// Whether the bytes of entries are not printed.
+    pub(super) is_masked: bool,
+}
+
+impl Rows<'_> {
+    pub(super) fn pending(&self, entry: &PendingEntry) -> Row {
+        let id = entry.id_text();
+        let short = match id.strip_prefix("0x") {
+            Some(digits) if digits.len() > ID => format!("{}…", &digits[..ID - 2]),
+            Some(digits) => digits.to_owned(),
+            None => id.clone(),
+        };
+        let malformed = entry.format.is_none();
+        let due = entry.due.map_or_else(|| format!("score {}", entry.score), |due| self.out.time(due));
+        let mut cells: Vec<Cell> = vec![escape::text(&due).into(), self.left(entry.due).into()];
+        match malformed {
+            false => cells.push(short.into()),
+            true => {
+                cells.extend(["".into(), "malformed".into(), human::count(entry.entry.len() as u64).into()])
+            }
+        }
+        if malformed {
+            cells.push(self.entry_text(&entry.entry).into());
+        }
+        Row {
+            item: Kind::Pending {
+                due: entry.due.and_then(rfc_3339),
+                due_in_ms: entry.due.map(|due| self.signed_millis(due)),
+                score: entry.score.clone(),
+                id: if malformed { String::new() } else { id },
+                format: entry.format,
+                entry_hex: malformed.then(|| self.entry_hex(&entry.entry)).flatten(),
+            },
+            cells,
+            payload: entry.payload.clone(),
+            place: Place::from(entry),
+        }
+    }
+
+    pub(super) fn ready(&self, ready: &ReadyPayload) -> Row {
+        Row {
+            item: Kind::Ready { index: ready.index },
+            cells: vec![human::count(ready.index as u64).into()],
+            payload: Some(ready.payload.clone()),
+            place: Place::from(ready),
+        }
+    }
+
+    pub(super) fn in_flight(&self, message: &UnsettledMessage) -> Row {
+        self.unsettled(message)
+    }
+
+    pub(super) fn waiting(&self, message: &UnsettledMessage) -> Row {
+        self.unsettled(message)
+    }
+
+    fn unsettled(&self, message: &UnsettledMessage) -> Row {
+        Row {
+            item: Kind::Unsettled {
+                id: message.id.to_string(),
+                attempt: message.attempt,
+                first_received: rfc_3339(message.first_received),
+                remaining_ms: message.remaining.as_secs_f64() * 1e3,
+            },
+            cells: vec![
+                message.id.to_string().into(),
+                message.attempt.to_string().into(),
+                self.out.time(message.first_received).into(),
+                human::until(message.remaining).into(),
+            ],
+            payload: Some(message.payload.clone()),
+            place: Place::from(message),
+        }
+    }
+
+    pub(super) fn dead_letters(&self, letter: &DeadLetter) -> Row {
+        Row {
+            item: Kind::Dead {
+                id: letter.id.to_string(),
+                reason: letter.reason.clone(),
+                error: letter.error.clone(),
+                failed: letter.failed,
+                lost: letter.lost,
+                first_received: rfc_3339(letter.first_received),
+                died: rfc_3339(letter.died),
+            },
+            cells: vec![
+                self.out.time(letter.died).into(),
+                letter.id.to_string().into(),
+                escape::text(&letter.reason).into(),
+                letter.failed.to_string().into(),
+                letter.lost.to_string().into(),
+                escape::text(&letter.error).into(),
+            ],
+            payload: Some(letter.payload.clone()),
+            place: Place::from(letter),
+        }
+    }
+
+    pub(super) fn quarantine(&self, quarantined: &Quarantined) -> Row {
+        let payload = EntryFormat::unpack(&quarantined.entry).map(|(_, _, payload)| payload);
+        Row {
+            item: Kind::Quarantined {
+                due: quarantined.due.and_then(rfc_3339),
+                entry_bytes: quarantined.entry.len(),
+                entry_hex: self.entry_hex(&quarantined.entry),
+            },
+            cells: vec![
+                quarantined.due.map_or_else(|| "no time".into(), |due| self.out.time(due)).into(),
+                human::count(quarantined.entry.len() as u64).into(),
+                self.entry_text(&quarantined.entry).into(),
+            ],
+            payload: payload.map(|payload| quarantined.entry.slice_ref(payload)),
+            place: Place::from(quarantined),
+        }
+    }
+
+    pub(super) fn schedule(&self, schedule: &StoredSchedule<Bytes>) -> Row {
+        let next = match schedule.next {
+            _ if schedule.is_paused => "paused".into(),
+            Some(next) => self.out.time(next),
+            None => "never".into(),
+        };
+        Row {
+            item: Kind::Schedule {
+                schedule: schedule.name.clone(),
+                runs: schedule.text.clone(),
+                next: schedule.next.and_then(rfc_3339),
+                last: schedule.last.and_then(rfc_3339),
+                start: schedule.start.and_then(rfc_3339),
+                end: schedule.end.and_then(rfc_3339),
+                is_paused: schedule.is_paused,
+            },
+            cells: vec![
+                escape::text(&schedule.name).into(),
+                next.into(),
+                self.left(schedule.next).into(),
+                escape::text(&schedule.text).into(),
+            ],
+            payload: Some(schedule.value.clone()),
+            place: Place::from(schedule),
+        }
+    }
+
+    fn entry_hex(&self, entry: &[u8]) -> Option<String> {
+        (!self.is_masked).then(|| hex(entry))
+    }
+
+    fn entry_text(&self, entry: &[u8]) -> String {
+        self.entry_hex(entry).map_or_else(|| "(masked)".into(), |digits| format!("0x{digits}"))
+    }
+
+    /// How long until then: `20 ms`, `overdue 4 m 12 s`.
+    fn left(&self, due: Option<SystemTime>) -> String {
+        match due.map(|due| due.duration_since(self.now)) {
+            None => String::new(),
+            Some(Ok(left)) => human::span(left),
+            Some(Err(late)) => format!("overdue {}", human::span(late.duration())),
+        }
+    }
+
+    /// The same in milliseconds, negative for what is overdue.
+    fn signed_millis(&self, due: SystemTime) -> f64 {
+        let millis = |span: Duration| span.as_secs_f64() * 1e3;
+        due.duration_since(self.now).map_or_else(|late| -millis(late.duration()), millis)
+    }
+}

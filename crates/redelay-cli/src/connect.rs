@@ -1,0 +1,287 @@
+//! The connection of a command: by `--url`, a profile, or `REDIS_URL`.
+
+use std::env;
+use std::process::Stdio;
+
+use bytes::Bytes;
+use redelay::client::{ClientConfig, TlsConfig};
+use redelay::inspector::{Inspector, Overview, Role, Server};
+use redelay::{Error, ErrorKind};
+
+use crate::args::Connection;
+use crate::escape;
+use crate::failure::Failure;
+use crate::human;
+use crate::mask::Mask;
+use crate::out::Out;
+use crate::payload::Reader;
+use crate::profile::{self, PasswordCommand, Profile};
+use crate::state;
+
+/// How many payloads of a queue say which codec it has.
+const SAMPLE: usize = 10;
+/// The most bytes of a payload of which more are read for that.
+const SHORT: usize = 16_384;
+
+/// What a command looks through.
+pub(crate) struct Session {
+    pub(crate) inspector: Inspector,
+    profile: Profile,
+    /// The name of the profile, if one was asked for.
+    label: Option<String>,
+}
+
+impl Session {
+    pub(crate) async fn open(connection: &Connection) -> Result<Self, Failure> {
+        let (profile, url) = choose(connection)?;
+        let timeout = connection.timeout;
+        let mut config = ClientConfig::default();
+        config.url = Some(url);
+        config.user = profile.user.clone();
+        config.client_name = Some("redelay-cli".into());
+        config.tls = profile.tls.as_ref().map(tls);
+        if let Some(command) = &profile.password_command {
+            config.password = Some(password(command).await?);
+        }
+        let client = config.builder()?.transfer(false).connect_timeout(timeout).command_timeout(timeout);
+        let inspector = client.connect().await?.inspector();
+        Ok(Self { inspector, profile, label: connection.profile.clone() })
+    }
+
+    /// The name of a queue on the server, or a pattern of such names.
+    pub(crate) fn name(&self, name: &[u8]) -> Bytes {
+        [self.profile.name_prefix.as_bytes(), name].concat().into()
+    }
+
+    /// A pattern of names on the server. What has a meaning in a pattern has none in the prefix.
+    pub(crate) fn pattern(&self, pattern: &[u8]) -> Vec<u8> {
+        let mut all = Vec::new();
+        for byte in self.profile.name_prefix.bytes() {
+            if b"*?[]\\".contains(&byte) {
+                all.push(b'\\');
+            }
+            all.push(byte);
+        }
+        all.extend(pattern);
+        all
+    }
+
+    /// Whether the profile hides values.
+    pub(crate) fn is_masked(&self) -> bool {
+        !self.profile.mask.is_empty()
+    }
+
+    /// The name of a queue as its owners have it.
+    pub(crate) fn own_name<'a>(&self, name: &'a [u8]) -> &'a [u8] {
+        name.strip_prefix(self.profile.name_prefix.as_bytes()).unwrap_or(name)
+    }
+
+    /// How the payloads of a queue are read: by a sample of up to 10, of the pending ones and then of the
+    /// ready ones.
+    pub(crate) async fn reader(&self, queue: &Overview) -> Result<Reader, Failure> {
+        let (sample, refusal) = self.sample(queue).await?;
+        let name = self.own_name(&queue.name);
+        let mut reader = self.reader_of(name, sample.iter().map(|payload| &payload[..]));
+        reader.refusal = refusal;
+        Ok(reader)
+    }
+
+    /// The sample, and what the server has refused of it. Long payloads are not read for this.
+    pub(crate) async fn sample(&self, queue: &Overview) -> Result<(Vec<Bytes>, Option<String>), Failure> {
+        let (mut sample, mut refusal) = (Vec::new(), None);
+        if queue.pending != Some(0) {
+            let read = async |most| {
+                let entries = self.inspector.pending(&queue.name, None, most).await?;
+                Ok(entries.into_iter().filter_map(|entry| entry.payload).collect())
+            };
+            match some_of(read, SAMPLE).await {
+                Ok(payloads) => sample = payloads,
+                Err(error) => refusal = Some(refused(error)?),
+            }
+        }
+        if sample.len() < SAMPLE && queue.ready != Some(0) {
+            let read = async |most| {
+                let ready = self.inspector.ready(&queue.name, None, most).await?;
+                Ok(ready.into_iter().map(|ready| ready.payload).collect())
+            };
+            match some_of(read, SAMPLE - sample.len()).await {
+                Ok(payloads) => sample.extend(payloads),
+                Err(error) => refusal = Some(refused(error)?),
+            }
+        }
+        Ok((sample, refusal))
+    }
+
+    /// A reader of payloads of a queue, by this sample.
+    pub(crate) fn reader_of<'a>(&self, name: &[u8], sample: impl IntoIterator<Item = &'a [u8]>) -> Reader {
+        Reader::new(self.profile.codec_of(name), Mask::new(&self.profile.mask), sample)
+    }
+
+    /// Looks at a queue that must be there.
+    pub(crate) async fn queue(&self, name: &[u8]) -> Result<Overview, Failure> {
+        let overviews = self.inspector.overview(&[self.name(name)]).await?;
+        let absent = |server: &str| {
+            Failure::Negative(format!(
+                "there is no queue `{}` on {server}: it has nothing in it, and no client has it open; redelay ls lists those that there are",
+                escape::bytes(name)
+            ))
+        };
+        match overviews.into_iter().next() {
+            Some(queue) if state::is_absent(&queue) => Err(absent(&queue.server)),
+            Some(queue) => Ok(queue),
+            None => Err(absent("the server")),
+        }
+    }
+
+    /// The servers that are asked. Says if one of them is a replica.
+    pub(crate) async fn servers(&self, out: &Out) -> Result<Servers, Failure> {
+        let servers = Servers { servers: self.inspector.servers().await?, label: self.label.clone() };
+        for server in &servers.servers {
+            if server.role == Some(Role::Replica) {
+                let link = match server.is_linked {
+                    Some(false) => ", and not connected to its master",
+                    _ => "",
+                };
+                out.note(&format!(
+                    "{} is a replica{link}: what it shows may be old; connect to the master to be sure",
+                    server.address
+                ));
+            }
+        }
+        Ok(servers)
+    }
+}
+
+/// The first payload, and with it up to `most` if it is short.
+async fn some_of(
+    read: impl AsyncFn(usize) -> redelay::Result<Vec<Bytes>>,
+    most: usize,
+) -> redelay::Result<Vec<Bytes>> {
+    let first = read(1).await?;
+    if most > 1 && first.iter().all(|payload| payload.len() <= SHORT) { read(most).await } else { Ok(first) }
+}
+
+/// What the server has refused, if that is the reason.
+fn refused(error: Error) -> Result<String, Failure> {
+    match error.kind() {
+        ErrorKind::Refused => Ok(format!("a codec is unknown: {}", Failure::from(error))),
+        _ => Err(error.into()),
+    }
+}
+
+/// What the servers say of themselves.
+pub(crate) struct Servers {
+    servers: Vec<Server>,
+    label: Option<String>,
+}
+
+impl Servers {
+    /// The clock of the server of this address.
+    pub(crate) fn clock(&self, address: &str) -> std::time::SystemTime {
+        let own = self.servers.iter().find(|server| server.address == address);
+        let clock = own.or(self.servers.first()).and_then(|server| server.clock);
+        clock.unwrap_or_else(std::time::SystemTime::now)
+    }
+
+    /// `shop-prod · redis-1:6379 · Redis 7.0.15, master`.
+    pub(crate) fn line(&self) -> String {
+        let mut parts: Vec<String> = self.label.iter().cloned().collect();
+        if let Some(first) = self.servers.first() {
+            let others = self.servers.len() as u64 - 1;
+            parts.push(match others {
+                0 => first.address.clone(),
+                others => format!("{} and {}", first.address, human::counted(others, "other", "others")),
+            });
+            let product = first.product.as_deref().unwrap_or("an unknown product");
+            let role = match first.role {
+                Some(Role::Master) => "master",
+                Some(Role::Replica) => "REPLICA",
+                _ => "role unknown",
+            };
+            parts.push(format!("{product}, {role}"));
+        }
+        escape::text(&parts.join(" · "))
+    }
+}
+
+/// The profile and the URL: of the command line, the environment and the configuration, in this order.
+fn choose(connection: &Connection) -> Result<(Profile, String), Failure> {
+    let variable = env::var("REDIS_URL").ok().filter(|url| !url.is_empty());
+    let is_named = connection.profile.is_some();
+    let profile = if is_named || connection.url.is_none() && variable.is_none() {
+        let path = profile::path(|name| env::var_os(name));
+        profile::load(connection.profile.as_deref(), path.as_deref())?.unwrap_or_default()
+    } else {
+        Profile::default()
+    };
+    if let Some(url) = &connection.url {
+        if has_password(url) {
+            return Err(Failure::Usage(
+                "--url has a password, which everybody on this machine sees in `ps`; put the URL into \
+                REDIS_URL, or use --profile with a password_command"
+                    .into(),
+            ));
+        }
+        // The login of a profile is for its own server only.
+        let profile = Profile { user: None, password_command: None, tls: None, ..profile };
+        return Ok((profile, url.clone()));
+    }
+    let of_profile = profile.url.clone();
+    let url = if is_named { of_profile } else { variable.or(of_profile) };
+    Ok((profile, url.unwrap_or_else(|| "redis://localhost:6379".into())))
+}
+
+fn tls(files: &profile::Tls) -> TlsConfig {
+    let mut tls = TlsConfig::default();
+    tls.root_certificates.extend(files.ca.clone());
+    tls.client_certificate = files.cert.clone();
+    tls.client_key = files.key.clone();
+    tls.server_name = files.server_name.clone();
+    tls
+}
+
+/// Whether a URL has a password in it.
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let user = rest.rsplit_once('@').map(|(user, _)| user);
+    user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
+}
+
+/// What the command prints, without the line feed. Nothing of it gets into a message.
+async fn password(command: &PasswordCommand) -> Result<String, Failure> {
+    let words = match command {
+        PasswordCommand::Line(line) => vec!["sh".into(), "-c".into(), line.clone()],
+        PasswordCommand::Words(words) => words.clone(),
+    };
+    let failed = |why: String| Failure::Usage(format!("the password_command of the profile {why}"));
+    let [program, arguments @ ..] = &words[..] else { return Err(failed("is empty".into())) };
+    let mut command = tokio::process::Command::new(program);
+    command.args(arguments).stdin(Stdio::inherit()).stderr(Stdio::inherit()).kill_on_drop(true);
+    let output = command.output().await.map_err(|error| failed(format!("cannot be run: {error}")))?;
+    if !output.status.success() {
+        return Err(failed(format!("has failed: {}", output.status)));
+    }
+    let text = String::from_utf8(output.stdout).map_err(|_| failed("printed no UTF-8".into()))?;
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_seen() {
+        for (url, has) in [
+            ("redis://localhost", false),
+            ("redis://looks@localhost", false),
+            ("redis://looks:@localhost", false),
+            ("redis://:secret@localhost", true),
+            ("rediss://looks:secret@localhost:6380/3", true),
+            ("redis-cluster://looks:p@ss@a:1,b:2", true),
+            ("redis+unix://:secret@/run/redis.sock", true),
+            ("redis://[::1]:6379", false),
+        ] {
+            assert_eq!(has_password(url), has, "{url}");
+        }
+    }
+}

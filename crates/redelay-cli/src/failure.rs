@@ -1,0 +1,117 @@
+//! How a command ends that has not done what was asked: a line on stderr, and an exit code.
+
+use std::fmt;
+use std::io;
+
+use redelay::{Error, ErrorKind};
+
+use crate::escape;
+
+/// Why a command ends.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The answer is negative: 1.
+    Negative(String),
+    /// The command or the configuration is wrong: 2.
+    Usage(String),
+    /// No server answers: 3.
+    NoConnection(String),
+    /// The login is refused, or a right is missing: 4.
+    Refused(String),
+    /// Whoever read the output has had enough: 0.
+    PipeClosed,
+}
+
+impl Failure {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::PipeClosed => 0,
+            Self::Negative(_) => 1,
+            Self::Usage(_) => 2,
+            Self::NoConnection(_) => 3,
+            Self::Refused(_) => 4,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PipeClosed => Ok(()),
+            Self::Negative(text) | Self::Usage(text) | Self::NoConnection(text) | Self::Refused(text) => {
+                f.write_str(&escape::text(text))
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::PipeClosed,
+            _ => Self::Negative(format!("the output cannot be written: {error}")),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error.kind() {
+            ErrorKind::Invalid => Self::Usage(text),
+            ErrorKind::Credentials => Self::Refused(text),
+            ErrorKind::Refused => match missing_right(&text) {
+                Some(right) => Self::Refused(format!("{text}; the missing right: {right}")),
+                None => Self::Negative(text),
+            },
+            ErrorKind::Unavailable
+            | ErrorKind::OutcomeUnknown
+            | ErrorKind::Tls
+            | ErrorKind::UnsupportedServer
+            | ErrorKind::Closed => Self::NoConnection(text),
+            _ => Self::Negative(text),
+        }
+    }
+}
+
+/// What `ACL SETUSER` has to grant, by the server's words.
+fn missing_right(text: &str) -> Option<String> {
+    let (_, words) = text.split_once("NOPERM")?;
+    if let Some((_, rest)) = words.split_once("to run the '") {
+        return rest.split_once('\'').map(|(command, _)| format!("+{}", command.to_lowercase()));
+    }
+    if words.contains("channel") {
+        return Some("+psubscribe, and &* or patterns of the channels".into());
+    }
+    Some("~*, or a pattern of the keys".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_missing_right_is_named() {
+        for (text, right) in [
+            ("it failed: NOPERM User looks has no permissions to run the 'scan' command", Some("+scan")),
+            (
+                "NOPERM this user has no permissions to run the 'pubsub|numsub' command or its subcommand",
+                Some("+pubsub|numsub"),
+            ),
+            ("NOPERM No permissions to access a key", Some("~*, or a pattern of the keys")),
+            (
+                "NOPERM no permission to listen to `x` (PSUBSCRIBE, and channels that match)",
+                Some("+psubscribe, and &* or patterns of the channels"),
+            ),
+            ("WRONGTYPE", None),
+        ] {
+            assert_eq!(missing_right(text).as_deref(), right, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_one_line() {
+        let failure = Failure::Negative("the queue `a\nb\x1b[2J` is not there".into());
+        assert_eq!(failure.to_string(), "the queue `a\\nb\\x1b[2J` is not there");
+    }
+}

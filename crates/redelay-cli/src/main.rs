@@ -1,0 +1,92 @@
+//! `redelay`: looks into delayed queues on Redis, those of Java Redisson and those of redelay.
+//!
+//! `args` is the command line, and `commands` has a file for each command. A command reads through a
+//! `Session` (`connect`, `profile`) and writes to `Out`. What it prints is made by pure functions: `queue`
+//! and `state` of a queue in numbers, `payload` and `mask` of a payload, `table`, `human` and `escape` of
+//! text.
+
+mod args;
+mod commands;
+mod connect;
+mod escape;
+mod failure;
+mod human;
+mod mask;
+mod out;
+mod payload;
+mod profile;
+mod queue;
+mod state;
+mod table;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use failure::Failure;
+
+/// A command that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let end = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => {
+            let end = runtime.block_on(run(arguments));
+            // Nothing that is left has to end properly: it only reads.
+            runtime.shutdown_background();
+            end
+        }
+        Err(error) => Err(Failure::Negative(format!("no runtime can be started: {error}"))),
+    };
+    match end {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            let text = failure.to_string();
+            if !text.is_empty() {
+                // Without stderr, nobody wants to know.
+                let _ = writeln!(std::io::stderr().lock(), "redelay: {text}");
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+/// Returns the exit code of a command that has no failure to report.
+async fn run(arguments: Arguments) -> Result<u8, Failure> {
+    let code = match &arguments.command {
+        // They block, and the signal ends them as it ends any program.
+        Command::Inspect { .. } | Command::Completions { .. } | Command::Man { .. } => {
+            return commands::run(arguments).await.map(|()| 0);
+        }
+        Command::Watch { .. } => 0,
+        _ => INTERRUPTED,
+    };
+    tokio::select! {
+        // First, so that no signal comes before its handler.
+        biased;
+        () = signal() => Ok(code),
+        end = commands::run(arguments) => end.map(|()| 0),
+    }
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+        if let (Ok(mut interrupt), Ok(mut terminate)) = signals {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

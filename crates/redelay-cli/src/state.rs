@@ -1,0 +1,236 @@
+//! What is wrong with a queue, by one look at it. Pure.
+
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use redelay::inspector::Overview;
+use serde::Serialize;
+
+use crate::human;
+
+/// Where a client transfers, the head is due for less. Redisson repeats a transfer that has failed after 5 s.
+const LATE: Duration = Duration::from_secs(5);
+/// Where no client transfers, nothing else is to come.
+const LATE_ALONE: Duration = Duration::from_secs(1);
+/// A taker of Java leaves no trace, so fewer ready payloads may be on their way to one.
+const MANY: u64 = 100;
+/// A receiver that lives is active more often.
+const SILENT: Duration = Duration::from_secs(60);
+
+/// The state of a queue, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// Entries are due, and nothing moves.
+    StandsStill,
+    /// Payloads are ready, and nobody takes them.
+    NobodyTakes,
+    /// All receivers are held back.
+    Paused,
+    /// There are dead letters.
+    DeadLetters,
+    /// The server has refused a question that this depends on.
+    Unknown,
+    /// Nothing is wrong.
+    Ok,
+}
+
+impl State {
+    pub(crate) fn of(queue: &Overview) -> Self {
+        let late = match queue.transferring_processes {
+            Some(0) => LATE_ALONE,
+            _ => LATE,
+        };
+        let has_no_receiver = queue.in_flight == Some(0) && queue.received_ago.is_none_or(|ago| ago > SILENT);
+        let known = [queue.pending, queue.overdue, queue.ready, queue.in_flight, queue.dead_letters];
+        let is_known = known.iter().all(Option::is_some)
+            && queue.is_paused.is_some()
+            && queue.transferring_processes.is_some();
+        if queue.overdue_for.is_some_and(|for_long| for_long >= late) {
+            Self::StandsStill
+        } else if queue.is_paused == Some(true) {
+            Self::Paused
+        } else if queue.ready.is_some_and(|ready| ready >= MANY) && has_no_receiver && is_known {
+            Self::NobodyTakes
+        } else if queue.dead_letters.is_some_and(|dead| dead > 0) {
+            Self::DeadLetters
+        } else if is_known {
+            Self::Ok
+        } else {
+            Self::Unknown
+        }
+    }
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::StandsStill => "stands still",
+            Self::NobodyTakes => "nobody takes",
+            Self::Paused => "paused",
+            Self::DeadLetters => "dead letters",
+            Self::Unknown => "unknown",
+            Self::Ok => "ok",
+        }
+    }
+
+    pub(crate) fn style(self) -> Style {
+        match self {
+            Self::StandsStill => AnsiColor::Red.on_default().bold(),
+            Self::NobodyTakes | Self::DeadLetters => AnsiColor::Yellow.on_default(),
+            Self::Paused | Self::Unknown => AnsiColor::Cyan.on_default(),
+            Self::Ok => AnsiColor::Green.on_default(),
+        }
+    }
+
+    /// What it means for this queue, and what to do about it.
+    pub(crate) fn advice(self, queue: &Overview) -> Option<String> {
+        Some(match self {
+            Self::StandsStill => {
+                let for_long = human::span(queue.overdue_for.unwrap_or_default());
+                let overdue = match queue.overdue {
+                    Some(overdue) => human::counted(overdue, "entry has", "entries have"),
+                    None => "entries have".into(),
+                };
+                let who = match queue.transferring_processes {
+                    Some(0) => "no process transfers: start a service that holds the delayed queue",
+                    Some(1) => {
+                        "the process that is subscribed does not move them: it may have lost a wake-up"
+                    }
+                    Some(_) => {
+                        "the processes that are subscribed do not move them: they may have lost a wake-up"
+                    }
+                    None => "who transfers is unknown",
+                };
+                format!("{overdue} been due for up to {for_long}, and {who}")
+            }
+            Self::NobodyTakes => {
+                format!("{} ready, and no receiver is active: start a consumer", ready(queue))
+            }
+            Self::Paused => {
+                "no receiver gets a message until the queue is resumed: BlockingQueue::resume".into()
+            }
+            Self::DeadLetters => "handlers have given messages up: redelay list QUEUE dead says why".into(),
+            Self::Unknown => "the server has refused a question".into(),
+            Self::Ok => return None,
+        })
+    }
+}
+
+fn ready(queue: &Overview) -> String {
+    human::counted(queue.ready.unwrap_or_default(), "payload is", "payloads are")
+}
+
+/// Whether the server has nothing of a queue of this name, as far as it says.
+pub(crate) fn is_absent(queue: &Overview) -> bool {
+    let counts = [
+        queue.pending,
+        queue.list_len,
+        queue.ready,
+        queue.in_flight,
+        queue.waiting,
+        queue.dead_letters,
+        queue.quarantined,
+        queue.unconfirmed_pops,
+        queue.schedules,
+        queue.receivers,
+        queue.transferring_processes,
+    ];
+    counts.iter().all(|count| *count == Some(0))
+        && queue.is_paused == Some(false)
+        && queue.max_in_flight.is_none()
+        && queue.rate_limit.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(change: impl FnOnce(&mut Overview)) -> Overview {
+        let mut queue = Overview::default();
+        for count in [
+            &mut queue.pending,
+            &mut queue.list_len,
+            &mut queue.overdue,
+            &mut queue.ready,
+            &mut queue.in_flight,
+            &mut queue.waiting,
+            &mut queue.dead_letters,
+            &mut queue.quarantined,
+            &mut queue.unconfirmed_pops,
+            &mut queue.schedules,
+            &mut queue.receivers,
+            &mut queue.transferring_processes,
+        ] {
+            *count = Some(0);
+        }
+        queue.is_paused = Some(false);
+        change(&mut queue);
+        queue
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_queue_has_the_worst_state_that_it_is_in() {
+        let overdue = |for_long: Duration, processes| {
+            queue(|queue| {
+                queue.overdue = Some(3);
+                queue.overdue_for = Some(for_long);
+                queue.transferring_processes = processes;
+                queue.dead_letters = Some(1);
+            })
+        };
+        assert_eq!(State::of(&overdue(SECOND, Some(0))), State::StandsStill);
+        assert_eq!(State::of(&overdue(SECOND, Some(1))), State::DeadLetters);
+        assert_eq!(State::of(&overdue(5 * SECOND, Some(1))), State::StandsStill);
+        assert_eq!(State::of(&overdue(5 * SECOND, None)), State::StandsStill);
+        let ready = |count, change: fn(&mut Overview)| {
+            queue(|queue| {
+                queue.ready = Some(count);
+                change(queue);
+            })
+        };
+        assert_eq!(State::of(&ready(2_204, |_| ())), State::NobodyTakes);
+        assert_eq!(State::of(&ready(2_204, |queue| queue.received_ago = Some(9 * SECOND))), State::Ok);
+        assert_eq!(State::of(&ready(2_204, |queue| queue.in_flight = Some(1))), State::Ok);
+        assert_eq!(State::of(&ready(2_204, |queue| queue.is_paused = Some(true))), State::Paused);
+        assert_eq!(State::of(&ready(3, |_| ())), State::Ok, "they may be on their way");
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_ok() {
+        for change in [
+            |queue: &mut Overview| queue.pending = None,
+            |queue: &mut Overview| queue.overdue = None,
+            |queue: &mut Overview| queue.ready = None,
+            |queue: &mut Overview| queue.dead_letters = None,
+            |queue: &mut Overview| queue.is_paused = None,
+            |queue: &mut Overview| queue.transferring_processes = None,
+        ] {
+            let queue = queue(change);
+            assert_eq!(State::of(&queue), State::Unknown, "{queue:?}");
+            assert!(State::of(&queue).advice(&queue).is_some());
+        }
+    }
+
+    #[test]
+    fn a_queue_without_anything_is_absent() {
+        assert!(is_absent(&queue(|_| ())));
+        assert!(!is_absent(&queue(|queue| queue.transferring_processes = Some(1))));
+        assert!(!is_absent(&queue(|queue| queue.pending = None)), "it may be there");
+        assert!(!is_absent(&queue(|queue| queue.max_in_flight = Some(7))));
+    }
+
+    #[test]
+    fn what_stands_still_is_explained() {
+        let mut queue = queue(|queue| {
+            queue.overdue = Some(37);
+            queue.overdue_for = Some(252 * SECOND);
+            queue.transferring_processes = Some(1);
+        });
+        let text = State::of(&queue).advice(&queue).unwrap();
+        assert!(text.starts_with("37 entries have been due for up to 4 m 12 s, and the process"), "{text}");
+        queue.transferring_processes = Some(0);
+        let text = State::of(&queue).advice(&queue).unwrap();
+        assert!(text.contains("no process transfers"), "{text}");
+    }
+}

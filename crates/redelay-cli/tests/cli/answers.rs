@@ -1,0 +1,211 @@
+//! Each command on a filled queue: for people, and as JSON.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use redelay_fixture::Server;
+
+use super::{fill, redelay};
+
+const PLACES: [&str; 7] = ["pending", "ready", "in-flight", "waiting", "dead", "quarantine", "schedules"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_shows_what_is_there() {
+    let server = Server::start();
+    fill(&server).await;
+    let ls = redelay(&server, ["ls"]).ok();
+    let lines: Vec<&str> = ls.lines().collect();
+    let front = format!("127.0.0.1:{} · ", server.port());
+    assert!(lines[0].starts_with(&front) && lines[0].contains(", master · 1 queue, found in"), "{ls}");
+    assert!(lines[0].ends_with(" calls"), "{ls}");
+    assert!(lines[2].starts_with("QUEUE ") && lines[2].ends_with("STATE"), "{ls}");
+    assert!(lines[3].starts_with("orders ") && lines[3].contains(" kryo5 "), "{ls}");
+    assert!(lines[3].ends_with("dead letters") && lines.len() == 4, "{ls}");
+    let show = redelay(&server, ["show", "orders"]).ok();
+    let facts = [("STATE", "dead letters"), ("DEAD", "1"), ("QUARANTINED", "1"), ("CODEC", "kryo5")];
+    for fact in facts.map(|(what, text)| format!("\n{what:<18}{text}\n")) {
+        assert!(show.contains(&fact), "{fact} in {show}");
+    }
+    let list = redelay(&server, ["list", "orders", "--limit", "2"]).ok();
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines[0].starts_with("DUE ") && lines[0].ends_with("PAYLOAD"), "{list}");
+    assert!(lines[1].contains("  order-7 ") && lines[1].ends_with("\"hello\""), "{list}");
+    let pending = server.get::<u64, _>(["ZCARD", "redisson_delay_queue_timeout:{orders}"]);
+    let more = format!("{} more: --after ", pending - 2);
+    assert!(lines[3].starts_with(&more), "{list}");
+    for place in PLACES {
+        let text = redelay(&server, ["list", "orders", place]).ok();
+        assert!(text.lines().count() >= 2 && !text.contains('\x1b'), "{place}: {text}");
+    }
+    let dead = redelay(&server, ["list", "orders", "dead"]).ok();
+    assert!(dead.contains("rejected") && dead.contains("no such \\x1b[2Jproduct"), "{dead}");
+    let due = redelay(&server, ["due", "orders", "--step", "1h", "--count", "2"]).ok();
+    let lines: Vec<&str> = due.lines().map(str::trim_start).collect();
+    assert!(lines[0].starts_with("1 h") && lines[1].starts_with("2 h") && lines[1].ends_with('█'), "{due}");
+    assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["later", "1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_is_a_document_a_line_with_all_of_the_table() {
+    let server = Server::start();
+    fill(&server).await;
+    let ls = redelay(&server, ["ls", "--json"]).json();
+    let [queue] = &ls[..] else { panic!("{ls:?}") };
+    assert_eq!(queue, &redelay(&server, ["--json", "show", "orders"]).json().remove(0).without_times(queue));
+    assert_eq!((&queue["queue"], &queue["state"]), (&"orders".into(), &"dead_letters".into()));
+    let counts = ["in_flight", "waiting", "dead_letters", "quarantined", "schedules", "overdue"];
+    assert_eq!(counts.map(|count| queue[count].as_u64()), [1, 1, 1, 1, 1, 0].map(Some), "{queue}");
+    assert_eq!(queue["codecs"][0]["codec"], "kryo5");
+    let items = redelay(&server, ["list", "orders", "--json", "--limit", "1000"]).json();
+    assert_eq!(items.len() as u64, queue["pending"].as_u64().unwrap());
+    assert_eq!((&items[0]["id"], &items[0]["value"]), (&"order-7".into(), &"hello".into()));
+    assert!(items.iter().all(|item| item["codec"] == "kryo5" && item["due"].is_string()));
+    // What is printed is what Redisson has written.
+    let offered = &items[1..items.len() - 1];
+    let written = super::vectors("kryo5.tsv");
+    assert_eq!(offered.len(), written.len());
+    for (item, (name, payload)) in offered.iter().zip(&written) {
+        assert_eq!(item["payload_hex"], hex(payload), "{name}");
+        assert!(!item["value"].is_null() || name.contains("null"), "{name}");
+    }
+    for (place, key) in
+        PLACES.into_iter().zip(["due", "index", "attempt", "attempt", "error", "entry_hex", "runs"])
+    {
+        let items = redelay(&server, ["list", "orders", place, "--json"]).json();
+        assert!(!items.is_empty() && items.iter().all(|item| !item[key].is_null()), "{place}: {items:?}");
+        assert!(items.iter().all(|item| item["queue"] == "orders" && item["place"].is_string()));
+    }
+    let due = redelay(&server, ["due", "orders", "--count", "2", "--json"]).json();
+    assert_eq!((due.len(), &due[3]["until"]), (4, &Value::Null));
+    assert_eq!(due.iter().map(|span| span["count"].as_u64().unwrap()).sum::<u64>(), items.len() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_is_read_page_by_page() {
+    let server = Server::start();
+    fill(&server).await;
+    let all = redelay(&server, ["list", "orders", "--json", "--limit", "1000"]).json();
+    let (mut seen, mut after) = (Vec::new(), None::<String>);
+    loop {
+        let mut words = vec!["list", "orders", "--json", "--limit", "70"];
+        words.extend(after.iter().flat_map(|after| ["--after", after]));
+        let page = redelay(&server, &words).json();
+        let Some(last) = page.last() else { break };
+        after = Some(last["place"].as_str().unwrap().to_owned());
+        seen.extend(page.into_iter().map(|item| item["place"].clone()));
+    }
+    assert_eq!(seen, all.iter().map(|item| item["place"].clone()).collect::<Vec<_>>());
+    let last = seen.last().unwrap().as_str().unwrap();
+    assert_eq!(redelay(&server, ["list", "orders", "--after", last]).ok(), "nothing more\n");
+}
+
+/// The fields that docs/operate.md lists for a command, without those of a field, which are in brackets.
+fn documented(command: &str) -> BTreeSet<String> {
+    let page = include_str!("../../../../docs/operate.md");
+    let rows =
+        page.lines().filter(|line| line.starts_with('|')).map(|line| line.split('|').collect::<Vec<_>>());
+    let row = rows.into_iter().find(|cells| cells[1].contains(&format!("`{command}`")));
+    let row = row.unwrap_or_else(|| panic!("no row `{command}`"));
+    let (mut depth, mut names) = (0, BTreeSet::new());
+    for (at, part) in row[2].split('`').enumerate() {
+        if at % 2 == 0 {
+            let count = |bracket| i32::try_from(part.matches(bracket).count()).expect("a few");
+            depth += count('(') - count(')');
+        } else if depth == 0 {
+            names.insert(part.to_owned());
+        }
+    }
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_field_is_documented() {
+    let server = Server::start();
+    fill(&server).await;
+    let rows = |words: &[&str]| redelay(&server, words.iter().chain(&["--json"])).json();
+    let mut documents = vec![
+        ("show", BTreeSet::new(), rows(&["show", "orders"])),
+        ("due", BTreeSet::new(), rows(&["due", "orders"])),
+        ("inspect", BTreeSet::new(), rows(&["inspect", "08106890aa3e21912506000000000000000368656c6cef"])),
+    ];
+    for place in PLACES {
+        let name: &'static str = Box::leak(format!("list Q {place}").into_boxed_str());
+        documents.push((name, documented("list"), rows(&["list", "orders", place])));
+    }
+    for (command, mut fields, documents) in documents {
+        fields.extend(documented(command));
+        let printed: BTreeSet<String> =
+            documents.iter().flat_map(|document| document.as_object().unwrap().keys().cloned()).collect();
+        let unknown: Vec<_> = printed.difference(&fields).collect();
+        assert!(unknown.is_empty(), "{command}: {unknown:?} is not in docs/operate.md");
+        // Only in special cases.
+        let optional = ["queue_hex", "entry_hex", "codec", "bytes", "value", "payload_hex"];
+        let gone: Vec<_> =
+            fields.difference(&printed).filter(|field| !optional.contains(&&***field)).collect();
+        assert!(gone.is_empty(), "{command}: {gone:?} is printed no more");
+    }
+}
+
+#[test]
+fn a_long_queue_is_printed_as_it_is_read() {
+    const COUNT: usize = 3_500;
+    let server = Server::start();
+    let fill = "for n = 1, tonumber(ARGV[1]) do
+            local entry = '\\4' .. string.format('%04d', n) .. struct.pack('<L', 4) .. string.format('%04d', n)
+            redis.call('ZADD', KEYS[1], 4102444800000 + n, entry)
+        end";
+    server.cmd(["EVAL", fill, "1", "redisson_delay_queue_timeout:{q}", &COUNT.to_string()]);
+    let items = redelay(&server, ["list", "q", "--json", "--limit", "100000"]).json();
+    let ids: Vec<&str> = items.iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, (1..=COUNT).map(|n| format!("{n:04}")).collect::<Vec<_>>());
+    let some = redelay(&server, ["list", "q", "--json", "--limit", "1500"]).json();
+    assert_eq!(some.len(), 1_500);
+}
+
+#[test]
+fn the_worst_queues_come_first() {
+    let server = Server::start();
+    assert!(redelay(&server, ["ls"]).ok().contains(" · 0 queues, found in"));
+    assert_eq!(redelay(&server, ["ls", "--json"]).ok(), "");
+    let entry = b"\x08\x10\x68\x90\xaa\x3e\x21\x91\x25\x06\0\0\0\0\0\0\0\x03hell\xef";
+    for (queue, due) in [("a", "4102444800000"), ("late", "1000"), ("mails", "4102444800000")] {
+        server.cmd([
+            &b"ZADD"[..],
+            format!("redisson_delay_queue_timeout:{{{queue}}}").as_bytes(),
+            due.as_bytes(),
+            entry,
+        ]);
+        server.cmd([&b"RPUSH"[..], format!("redisson_delay_queue:{{{queue}}}").as_bytes(), entry]);
+    }
+    server.cmd(["HSET", "redelay:control:{mails}", "paused", "1"]);
+    let ls = redelay(&server, ["ls"]).ok();
+    let states: Vec<(&str, &str)> = ls
+        .lines()
+        .skip(3)
+        .map(|line| (line.split(' ').next().unwrap(), line.rsplit("  ").next().unwrap()))
+        .collect();
+    assert_eq!(states, [("late", "stands still"), ("mails", "paused"), ("a", "ok")]);
+    assert!(redelay(&server, ["show", "late"]).ok().contains("no process transfers"));
+    let some = redelay(&server, ["ls", "[a-b]", "--json"]).json();
+    assert_eq!(some.iter().map(|queue| queue["queue"].as_str().unwrap()).collect::<Vec<_>>(), ["a"]);
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+trait WithoutTimes {
+    /// With the times of another look.
+    fn without_times(self, other: &Self) -> Self;
+}
+
+impl WithoutTimes for Value {
+    fn without_times(mut self, other: &Self) -> Self {
+        for time in ["next_due_in_ms", "received_ago_ms"] {
+            assert!(self[time].is_number(), "{time} in {self}");
+            self[time] = other[time].clone();
+        }
+        self
+    }
+}
