@@ -94,6 +94,15 @@ pub(crate) enum Command {
         #[arg(default_value = "*", value_name = "PATTERN")]
         pattern: OsString,
     },
+    /// Says what is wrong with queues and with the server, and what to do about it
+    ///
+    /// It looks once, and up to twice more within 6 s at what may be so for a moment only. It ends with 1 if
+    /// there is an error or a warning.
+    Doctor {
+        /// The names of queues, as ls prints them; without one, all queues
+        #[arg(value_name = "QUEUE")]
+        queues: Vec<OsString>,
+    },
     /// Says which codec wrote a payload, and prints it; no server is asked
     Inspect {
         /// The bytes of a payload or of a whole entry in hexadecimal digits; without it, the bytes on stdin
