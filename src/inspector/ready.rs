@@ -49,7 +49,8 @@ impl Inspector {
     /// Reads up to `limit` payloads that takers can take, from the head of the list or behind a place.
     ///
     /// If more than 1,000 payloads in front of the place have been taken since it was read, the reading
-    /// begins at the head again, and some may be returned twice. So it is with equal payloads.
+    /// begins at the head again, and some may be returned twice. Equal payloads cannot be told apart: if
+    /// others were taken meanwhile, some may be returned twice, or not at all.
     ///
     /// # Errors
     /// As [`pending`](Self::pending), with the permissions `LLEN`, `LRANGE` and `LINDEX`.

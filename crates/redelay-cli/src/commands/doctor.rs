@@ -323,6 +323,7 @@ impl Doctor {
             after = Some(Place::from(last));
             sleep(PAUSE).await;
         }
+        walk.turn();
         walk.is_complete = ends == 2;
         Ok(walk)
     }

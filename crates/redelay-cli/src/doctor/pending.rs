@@ -146,8 +146,8 @@ fn pairs(look: &Look) -> Vec<Finding> {
         let text = several(walk.twice.len(), "ordered list") + " in it twice";
         found.push(Finding::new(Code::Q06, text).evidence(walk.twice.clone()));
     }
-    if let (false, true, Some(set), Some(list)) =
-        (walk.is_complete, found.is_empty(), look.overview.pending, look.overview.list_len)
+    if let (true, true, Some(set), Some(list)) =
+        (walk.is_cut, found.is_empty(), look.overview.pending, look.overview.list_len)
     {
         let code = if set > list { Code::Q04 } else { Code::Q05 };
         if set != list {
@@ -186,7 +186,7 @@ fn formats(look: &Look) -> Vec<Finding> {
     let longest = human::count(walk.longest as u64);
     add(Code::Q21, walk.long, &|long| format!("{long} longer than 1 MiB, the longest of {longest} bytes"));
     let all = look.overview.pending.max(look.overview.list_len);
-    if let Some(all) = all.filter(|_| !walk.is_complete && walk.read > 0) {
+    if let Some(all) = all.filter(|_| walk.is_cut) {
         let text = format!("{} of {} were read", human::count(walk.read as u64), entries(all));
         found.push(Finding::new(Code::Q43, text));
     }

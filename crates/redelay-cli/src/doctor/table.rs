@@ -176,7 +176,7 @@ rows! {
         hides [];
     Q30 Error 2 "leases have ended, and nobody receives",
         "`ZCOUNT` of the leases; no receiver was active for a minute",
-        "Start a consumer. Or make the messages ready again: BlockingQueue::unsettled, release_all",
+        "Start a consumer. Or make the messages ready again: BlockingQueue::release_all",
         hides [];
     Q31 Error 2 "claims and messages differ",
         "1,000 fields and members each: a lease or a retry without a message, or a message without both",
@@ -184,11 +184,11 @@ rows! {
         hides [Q30 Q32];
     Q32 Error 2 "retries are due, and nobody receives",
         "`ZCOUNT` of the retries; no receiver was active for a minute",
-        "Start a consumer. Or make the messages ready again: BlockingQueue::unsettled, release_all",
+        "Start a consumer. Or make the messages ready again: BlockingQueue::release_all",
         hides [];
     Q33 Error 3 "payloads stay in the inbox",
         "the first one is the same in three looks within 6 s",
-        "The receiver that they were moved for has died. Start a consumer, or make them ready again: BlockingQueue::unsettled, release_all",
+        "The receiver that they were moved for has died. Start a consumer, or make them ready again: BlockingQueue::release_all",
         hides [];
     Q34 Information 1 "dead letters",
         "`ZCARD`",

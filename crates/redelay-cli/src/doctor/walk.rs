@@ -18,6 +18,8 @@ const BEYOND: f64 = 1e15;
 pub(crate) struct Walk {
     /// Whether both were read to their ends.
     pub(crate) is_complete: bool,
+    /// Whether one of them is longer than what is read.
+    pub(crate) is_cut: bool,
     /// How many of the timeout set were read.
     pub(crate) read: usize,
     pub(crate) current: usize,
@@ -35,6 +37,8 @@ pub(crate) struct Walk {
     pub(crate) twice: BTreeSet<u64>,
     in_set: HashSet<u64>,
     in_list: HashSet<u64>,
+    /// Of the key that is read.
+    count: usize,
     bytes: usize,
 }
 
@@ -48,17 +52,19 @@ pub(crate) fn hash_of(parts: &[&[u8]]) -> u64 {
 impl Walk {
     /// Whether no more are to be read.
     pub(crate) fn is_full(&self) -> bool {
-        self.in_set.len().max(self.in_list.len()) >= ENTRIES || self.bytes >= BYTES
+        self.count >= ENTRIES || self.bytes >= BYTES
     }
 
-    /// Begins with the other key.
+    /// Begins with the other key, or ends.
     pub(crate) fn turn(&mut self) {
-        self.bytes = 0;
+        self.is_cut |= self.is_full();
+        (self.count, self.bytes) = (0, 0);
     }
 
     /// An entry of the timeout set.
     pub(crate) fn add_pending(&mut self, score: &str, entry: &[u8]) {
         self.read += 1;
+        self.count += 1;
         self.bytes += entry.len();
         self.in_set.insert(hash_of(&[entry]));
         self.longest = self.longest.max(entry.len());
@@ -84,6 +90,7 @@ impl Walk {
 
     /// An entry of the ordered list.
     pub(crate) fn add_listed(&mut self, entry: &[u8], is_in_set: bool) {
+        self.count += 1;
         self.bytes += entry.len();
         let hash = hash_of(&[entry]);
         if !self.in_list.insert(hash) {
