@@ -43,12 +43,17 @@ pub(crate) async fn run(
     let names: Vec<Vec<u8>> = names.into_iter().map(OsString::into_encoded_bytes).collect();
     let mut doctor = match session {
         Ok(session) => Doctor::new(session).await?,
-        Err(Failure::TooOld(text)) => {
-            let finding = Finding::new(Code::S05, text);
+        Err(failure) => {
+            let code = match &failure {
+                Failure::TooOld(_) => Code::S05,
+                // A server that cannot save refuses a PING, and with it each connection of a client.
+                Failure::NoConnection(why) if why.contains("MISCONF") => Code::S04,
+                _ => return Err(failure),
+            };
+            let finding = Finding::new(code, failure.to_string());
             let subject = Subject::Server("server".into());
             return print(0, &[Reported { subject, finding }], 1, begun, out);
         }
-        Err(failure) => return Err(failure),
     };
     let looked = doctor.examine(&names).await;
     let looked = match looked {

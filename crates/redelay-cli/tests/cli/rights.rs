@@ -5,7 +5,8 @@ use redelay_fixture::{Cluster, Server};
 use super::{at, fill, redelay};
 
 /// What a user needs who looks and does nothing else.
-pub(super) const LOOKING: &str = "-@all +@read +scan +time +ping +info +type +pubsub|channels +pubsub|numsub +client";
+pub(super) const LOOKING: &str =
+    "-@all +@read +scan +time +ping +info +type +pubsub|channels +pubsub|numsub +client";
 
 fn looking(server: &Server) -> String {
     let words = ["ACL", "SETUSER", "looks", "on", ">secret", "~*"].into_iter().chain(LOOKING.split(' '));

@@ -21,7 +21,16 @@ fn id_of(millis: i64, number: u32) -> String {
 
 /// The record of a message, of its second delivery.
 fn record() -> Vec<u8> {
-    [&[1, 0, 0, 0, 1][..], &[0; 4], &[0, 10, 0, 5], &30_000_u32.to_be_bytes(), b"k", &[1; 6], &text("message")].concat()
+    [
+        &[1, 0, 0, 0, 1][..],
+        &[0; 4],
+        &[0, 10, 0, 5],
+        &30_000_u32.to_be_bytes(),
+        b"k",
+        &[1; 6],
+        &text("message"),
+    ]
+    .concat()
 }
 
 const ID: &[u8] = b"\x01\x99\x3f\x0c\x5d\x00\x70\x00\x80\x00\x00\x00\x00\x00\x00\x00";
@@ -100,7 +109,9 @@ pub(super) const DAMAGES: &[Damage] = &[
     }),
     ("negative", "Q11", |server, q| add(server, q, -5, &entry("a", &text("hello")))),
     ("before-all-times", "Q11", |server, q| add(server, q, "-inf", &entry("a", &text("hello")))),
-    ("nanoseconds", "Q12", |server, q| add(server, q, 1_795_615_390_307_000_000_i64, &entry("a", &text("hello")))),
+    ("nanoseconds", "Q12", |server, q| {
+        add(server, q, 1_795_615_390_307_000_000_i64, &entry("a", &text("hello")))
+    }),
     ("never", "Q12", |server, q| {
         add_sound(server, q);
         add(server, q, "+inf", &entry("a", &text("hello")));
@@ -151,7 +162,8 @@ pub(super) const DAMAGES: &[Damage] = &[
     }),
     ("long", "Q21", |server, q| add(server, q, now() + HOUR, &entry("a", &text(&"x".repeat(1 << 20))))),
     ("two-codecs", "Q22", |server, q| {
-        for (n, payload) in [&b"\x09\x10"[..], b"\x03ope\xee", br#"["java.lang.Long",8]"#].iter().enumerate() {
+        for (n, payload) in [&b"\x09\x10"[..], b"\x03ope\xee", br#"["java.lang.Long",8]"#].iter().enumerate()
+        {
             add(server, q, now() + HOUR, &entry(&n.to_string(), payload));
         }
     }),
@@ -232,7 +244,12 @@ pub(super) const DAMAGES: &[Damage] = &[
     }),
     ("popped-and-left", "Q37", |server, q| {
         add_sound(server, q);
-        let value = [b"\x93\xa4LPOP\xcf".to_vec(), (now() - HOUR).to_be_bytes().to_vec(), vec![0x91, 0xa6], text("hello")];
+        let value = [
+            b"\x93\xa4LPOP\xcf".to_vec(),
+            (now() - HOUR).to_be_bytes().to_vec(),
+            vec![0x91, 0xa6],
+            text("hello"),
+        ];
         hset(server, &key("popped", q), id_of(now() - HOUR, 1).as_bytes(), &value.concat());
         server.cmd(["EXPIRE", &key("popped", q), "600000"]);
     }),
@@ -268,7 +285,9 @@ pub(super) const DAMAGES: &[Damage] = &[
         server.cmd(["SET", "redelay:partitions:{partitioned}", "4"]);
     }),
     ("lost-replies", "K01", |server, q| {
-        let of = |what: &'static str| move |n| format!("redelay:{what}:{}:{}", super::tag(q), id_of(now() - HOUR, n));
+        let of = |what: &'static str| {
+            move |n| format!("redelay:{what}:{}:{}", super::tag(q), id_of(now() - HOUR, n))
+        };
         let keys = (0..60).map(of("offered")).chain((0..60).map(of("returned")));
         let words = iter::once("MSET".to_owned()).chain(keys.flat_map(|key| [key, "1".to_owned()]));
         server.cmd(words);
@@ -278,7 +297,11 @@ pub(super) const DAMAGES: &[Damage] = &[
     }),
     ("throttled by {a payload}", "K02", |server, q| {
         let payload = b"\xff\x00\x1b binary 'and' quoted \\ \"\n";
-        server.cmd([b"SET".to_vec(), [format!("redelay:throttle::{q}:payload:").as_bytes(), payload].concat(), Vec::new()]);
+        server.cmd([
+            b"SET".to_vec(),
+            [format!("redelay:throttle::{q}:payload:").as_bytes(), payload].concat(),
+            Vec::new(),
+        ]);
     }),
     ("scratched", "K03", |server, q| {
         server.cmd(["SET", &key("scratch", q), ""]);

@@ -48,7 +48,12 @@ fn become_due(server: &Server, queue: &str) {
 /// A queue, and what is pending in it.
 type Handles = (BlockingQueue<Vec<u8>>, DelayedQueue<Vec<u8>>);
 
-async fn by_a_method(code: &str, queue: &str, (ready, delayed): &Handles, inspector: &Inspector) -> redelay::Result<()> {
+async fn by_a_method(
+    code: &str,
+    queue: &str,
+    (ready, delayed): &Handles,
+    inspector: &Inspector,
+) -> redelay::Result<()> {
     match code {
         "Q15" => {
             for entry in inspector.pending(queue, None, 10).await? {

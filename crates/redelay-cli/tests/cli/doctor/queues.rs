@@ -20,7 +20,8 @@ fn the_cause_is_found_and_nothing_else() {
     }
     assert!(expected.len() >= 45, "{}", expected.len());
     // Somebody is subscribed, and moves nothing.
-    let _subscriptions: Vec<_> = ["still", "still-twice", "still-twice"].map(|q| subscribed(&server, q)).into();
+    let _subscriptions: Vec<_> =
+        ["still", "still-twice", "still-twice"].map(|q| subscribed(&server, q)).into();
     for queue in ["still", "still-twice"] {
         add(&server, queue, now() - 252_000, &entry("a", &text("hello")));
         add_sound(&server, queue);
@@ -86,7 +87,15 @@ fn a_long_queue_is_counted_and_its_beginning_is_read() {
             redis.call('ZADD', KEYS[1], ARGV[1] + n, entry)
             redis.call('RPUSH', KEYS[2], entry)
         end";
-    server.cmd(["EVAL", fill, "2", &set("q"), &list("q"), &(now() + super::HOUR).to_string(), &COUNT.to_string()]);
+    server.cmd([
+        "EVAL",
+        fill,
+        "2",
+        &set("q"),
+        &list("q"),
+        &(now() + super::HOUR).to_string(),
+        &COUNT.to_string(),
+    ]);
     server.cmd(["CONFIG", "RESETSTAT"]);
     let findings = doctor(&server.url(), &["q"]);
     assert_eq!(codes(&findings)["q"], ["Q43"]);
@@ -122,23 +131,36 @@ fn a_name_that_a_cluster_divides() {
     }
     let findings = doctor(&cluster.url(), &[]);
     assert_eq!(of_server(&findings), Vec::<String>::new(), "{findings:#?}");
-    assert_eq!(codes(&findings).into_iter().collect::<Vec<_>>(), [("a}b".to_owned(), vec!["Q18".to_owned()])]);
+    assert_eq!(
+        codes(&findings).into_iter().collect::<Vec<_>>(),
+        [("a}b".to_owned(), vec!["Q18".to_owned()])]
+    );
 }
 
 #[test]
 fn people_get_a_table_and_the_exit_code() {
     let server = sound();
     let quiet = at(&server.url(), ["doctor"]);
-    assert!(quiet.code == 0 && quiet.out.starts_with("0 queues: nothing is wrong. It took "), "{}", quiet.out);
+    assert!(
+        quiet.code == 0 && quiet.out.starts_with("0 queues: nothing is wrong. It took "),
+        "{}",
+        quiet.out
+    );
     add(&server, "refunds", now() - 252_000, &entry("a", &text("hello")));
     add_sound(&server, "orders");
     server.cmd(["HSET", "redelay:control:{orders}", "paused", "1"]);
     let ran = at(&server.url(), ["doctor"]);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!(ran.code, 1);
-    assert!(lines[0].starts_with("refunds  E Q01  nobody transfers: 1 entry has been due for up to "), "{lines:#?}");
+    assert!(
+        lines[0].starts_with("refunds  E Q01  nobody transfers: 1 entry has been due for up to "),
+        "{lines:#?}"
+    );
     assert!(lines[1].starts_with("                Start a service"), "{lines:#?}");
-    assert!(lines[1].contains("Now: redelay pump --once refunds. From now on: redelay pump refunds"), "{lines:#?}");
+    assert!(
+        lines[1].contains("Now: redelay pump --once refunds. From now on: redelay pump refunds"),
+        "{lines:#?}"
+    );
     assert!(lines[2].starts_with("orders   I Q27  paused: "), "{lines:#?}");
     assert!(lines[4].starts_with("2 queues: 1 error, 1 information. It took "), "{lines:#?}");
     assert_eq!(at(&server.url(), ["doctor", "orders"]).code, 0, "information is not negative");

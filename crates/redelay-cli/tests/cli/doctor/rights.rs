@@ -25,17 +25,24 @@ fn a_user_who_may_only_look_gets_the_same_findings_and_executes_nothing_that_wri
     let executed = crate::rights::executed(&server);
     let mut found = codes(&findings);
     // Without a file, whether it saves snapshots is what matters, and that is refused.
-    assert_eq!((expected[""].clone(), found.remove("")), (vec!["S03".to_owned()], Some(vec!["S03".to_owned()])));
+    assert_eq!(
+        (expected[""].clone(), found.remove("")),
+        (vec!["S03".to_owned()], Some(vec!["S03".to_owned()]))
+    );
     let unknown: Vec<_> = findings.iter().filter(|finding| finding["severity"] == "unknown").collect();
     assert_eq!(unknown.len(), 1, "{unknown:?}");
     let text = unknown[0]["text"].as_str().unwrap();
-    assert_eq!(text, "no persistence: unknown, and with it S06: the user may not run CONFIG GET (+config|get)");
+    assert_eq!(
+        text,
+        "no persistence: unknown, and with it S06: the user may not run CONFIG GET (+config|get)"
+    );
     assert_eq!(found.len() + 1, expected.len());
     for (queue, codes) in found {
         assert_eq!(codes, expected[&queue], "{queue}");
     }
     assert_eq!(server.keys(), before);
-    let reads = crate::rights::READS.iter().chain(&["hexists", "hrandfield", "zmscore", "pttl", "strlen", "get"]);
+    let reads =
+        crate::rights::READS.iter().chain(&["hexists", "hrandfield", "zmscore", "pttl", "strlen", "get"]);
     let reads: Vec<&str> = reads.copied().collect();
     let others: Vec<_> =
         executed.iter().filter(|(name, calls)| **calls > 0 && !reads.contains(&&***name)).collect();
@@ -45,8 +52,11 @@ fn a_user_who_may_only_look_gets_the_same_findings_and_executes_nothing_that_wri
 #[test]
 fn each_missing_right_is_named() {
     let server = sound();
-    for (queue, _, damage) in DAMAGES {
-        damage(&server, queue);
+    // Such as need one look.
+    for (queue, code, damage) in DAMAGES {
+        if ["Q13", "Q26", "Q27", "Q34", "Q37"].contains(code) && *queue != "paused" {
+            damage(&server, queue);
+        }
     }
     for (right, refuses) in [
         ("pubsub|numsub", "Q01"),
@@ -75,7 +85,11 @@ fn each_missing_right_is_named() {
     // Without these, no queue is found.
     for right in ["scan", "type"] {
         let ran = at(&looking(&server, &[&format!("-{right}")]), ["doctor"]);
-        assert!(ran.code == 4 && ran.err.contains(&format!("the missing right: +{right}")), "{right}: {}", ran.err);
+        assert!(
+            ran.code == 4 && ran.err.contains(&format!("the missing right: +{right}")),
+            "{right}: {}",
+            ran.err
+        );
     }
 }
 

