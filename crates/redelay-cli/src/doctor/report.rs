@@ -90,7 +90,12 @@ impl Reported {
                     (word, None) => word.to_owned(),
                 }
             };
-            let command = part.split(' ').map(word).collect::<Vec<_>>().join(" ");
+            let has_nul = |(_, keys): &(_, Vec<Vec<u8>>)| keys.iter().flatten().any(|byte| *byte == 0);
+            let command = match names.iter().any(has_nul) {
+                // No argument of a program has a NUL, and what it reads may have one.
+                true => piped(part, names),
+                false => part.split(' ').map(word).collect::<Vec<_>>().join(" "),
+            };
             text.push_str(&command);
             commands.push(command);
         }
@@ -137,6 +142,23 @@ fn shell(word: &[u8]) -> String {
         byte => format!("\\x{byte:02x}"),
     };
     format!("$'{}'", word.iter().map(escaped).collect::<String>())
+}
+
+/// A command line for what `redis-cli` reads.
+fn piped(command: &str, names: &[(&'static str, Vec<Vec<u8>>)]) -> String {
+    let quoted = |key: &Vec<u8>| {
+        let escaped = |byte: &u8| match byte {
+            b'"' | b'\\' | b'\'' | 0..b' ' | 0x7f.. => format!("\\x{byte:02x}"),
+            byte => char::from(*byte).to_string(),
+        };
+        format!("\"{}\"", key.iter().map(escaped).collect::<String>())
+    };
+    let word = |word: &str| match names.iter().find(|(known, _)| *known == word) {
+        Some((_, keys)) => keys.iter().map(quoted).collect::<Vec<_>>().join(" "),
+        None => word.to_owned(),
+    };
+    let words: Vec<String> = command.split(' ').skip(1).map(word).collect();
+    format!("redis-cli <<< '{}'", words.join(" "))
 }
 
 /// Sorts findings, the worst first.
@@ -242,6 +264,9 @@ mod tests {
         let gone = Finding::new(Code::K04, "").name("KEYS", keys);
         let (_, commands) = of_queue(b"q", gone).fix().unwrap();
         assert_eq!(commands, [r"redis-cli UNLINK 'redelay:control:{q}' $'\xffKEYS it\'s'"]);
+        let binary = Finding::new(Code::K02, "").name("KEYS", vec![b"a\0'\"\xff".to_vec(), b"KEYS".to_vec()]);
+        let (_, commands) = of_queue(b"q", binary).fix().unwrap();
+        assert_eq!(commands, [r#"redis-cli <<< 'UNLINK "a\x00\x27\x22\xff" "KEYS"'"#]);
         let (_, commands) = of_queue(b"a b*", Finding::new(Code::Q11, "")).fix().unwrap();
         assert_eq!(commands, [r"redelay pump --once 'a b\*'"]);
     }

@@ -180,7 +180,7 @@ rows! {
         hides [];
     Q31 Error 2 "claims and messages differ",
         "1,000 fields and members each: a lease or a retry without a message, or a message without both",
-        "A client that transfers or receives puts it right within a minute: `redelay pump QUEUE`",
+        "A receiver of redelay puts it right within a minute, a lease when it has ended: start a consumer",
         hides [Q30 Q32];
     Q32 Error 2 "retries are due, and nobody receives",
         "`ZCOUNT` of the retries; no receiver was active for a minute",
@@ -200,7 +200,7 @@ rows! {
         hides [];
     Q36 Error 2 "lists of dead letters differ",
         "1,000 fields and members each of `dead` and `dead-messages`",
-        "A client that transfers or receives puts it right within a minute: `redelay pump QUEUE`",
+        "A client that transfers puts it right within a minute: `redelay pump QUEUE`. What is no letter is left alone: remove it",
         hides [];
     Q37 Error 1 "payloads that a crash has left",
         "ids of unconfirmed pops that are older than a minute",

@@ -55,7 +55,7 @@ fn letter() -> Vec<u8> {
         letter.extend(time.to_be_bytes());
     }
     letter.push(1);
-    letter.extend([0xc4, 7]);
+    letter.push(0xa7);
     letter.extend(b"payload");
     letter
 }
