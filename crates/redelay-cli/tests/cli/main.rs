@@ -7,6 +7,7 @@ mod failures;
 mod names;
 mod offline;
 mod rights;
+mod scale;
 mod watching;
 
 use std::ffi::OsStr;
