@@ -291,7 +291,7 @@ rows! {
         "`redis-cli ACL LOG` says whose and which. docs/deployment.md has the rights that clients need",
         hides [];
     S12 Warning 1 "clients or scripts pile up",
-        "`INFO`: more than 90 % of maxclients; 1,000 cached scripts or more",
+        "`INFO`: more than 90 % of maxclients; 500 cached scripts or more",
         "Some program does not close its connections, or sends scripts with changing text",
         hides [];
     S13 Information 1 "keys in other databases",
