@@ -2,12 +2,13 @@
 //!
 //! `args` is the command line, and `commands` has a file for each command. A command reads through a
 //! `Session` (`connect`, `profile`) and writes to `Out`. What it prints is made by pure functions: `queue`
-//! and `state` of a queue in numbers, `payload` and `mask` of a payload, `table`, `human` and `escape` of
-//! text.
+//! and `state` of a queue in numbers, `payload` and `mask` of a payload, which `decoder` may read, `table`,
+//! `human` and `escape` of text.
 
 mod args;
 mod commands;
 mod connect;
+mod decoder;
 mod escape;
 mod failure;
 mod human;
@@ -62,6 +63,8 @@ async fn run(arguments: Arguments) -> Result<u8, Failure> {
             return commands::run(arguments).await.map(|()| 0);
         }
         Command::Watch { .. } => 0,
+        #[cfg(feature = "top")]
+        Command::Top { .. } => 0,
         _ => INTERRUPTED,
     };
     tokio::select! {
