@@ -71,19 +71,16 @@ fn every_end_leaves_the_terminal_whole() {
     let server = Server::start();
     let mut terminal = Terminal::new(80, 24);
     let modes = terminal.modes();
-    let ends: [&dyn Fn(&mut Terminal, &Child); 6] = [
-        &|_, child| signal(child, "-INT"),
-        &|_, child| signal(child, "-TERM"),
-        &|_, child| signal(child, "-HUP"),
-        &|_, child| signal(child, "-QUIT"),
-        &|terminal, _| terminal.press("\x03"),
-        &|terminal, _| terminal.press("q"),
-    ];
-    for (at, end) in (1..).zip(ends) {
+    // Signals, and keys.
+    for (at, end) in (1..).zip(["-INT", "-TERM", "-HUP", "-QUIT", "\x03", "q"]) {
         let mut child = top(&terminal, &server.url(), &[]);
         until("it is shown", || terminal.written().matches(ENTER).count() == at);
         terminal.shows("no queues");
-        end(&mut terminal, &child);
+        if end.starts_with('-') {
+            signal(&child, end)
+        } else {
+            terminal.press(end)
+        }
         assert_eq!(child.wait().unwrap().code(), Some(0), "{at}");
         is_whole(&mut terminal, &modes);
     }
