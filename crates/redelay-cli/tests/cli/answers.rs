@@ -1,7 +1,5 @@
 //! Each command on a filled queue: for people, and as JSON.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use redelay_fixture::Server;
@@ -151,53 +149,6 @@ async fn a_program_reads_payloads() {
     assert!(inspected["candidates"].as_array().unwrap().len() > 1);
     let escaped = redelay(&server, ["list", "orders", "-n", "1", "--decoder", "printf 'a\\033[2J'"]).ok();
     assert!(escaped.lines().nth(1).unwrap().ends_with("  a\\x1b[2J"), "{escaped}");
-}
-
-/// The fields that docs/operate.md lists for a command, without those of a field, which are in brackets.
-fn documented(command: &str) -> BTreeSet<String> {
-    let page = include_str!("../../../../docs/operate.md");
-    let rows =
-        page.lines().filter(|line| line.starts_with('|')).map(|line| line.split('|').collect::<Vec<_>>());
-    let row = rows.into_iter().find(|cells| cells[1].contains(&format!("`{command}`")));
-    let row = row.unwrap_or_else(|| panic!("no row `{command}`"));
-    let (mut depth, mut names) = (0, BTreeSet::new());
-    for (at, part) in row[2].split('`').enumerate() {
-        if at % 2 == 0 {
-            let count = |bracket| i32::try_from(part.matches(bracket).count()).expect("a few");
-            depth += count('(') - count(')');
-        } else if depth == 0 {
-            names.insert(part.to_owned());
-        }
-    }
-    names
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_field_is_documented() {
-    let server = Server::start();
-    fill(&server).await;
-    let rows = |words: &[&str]| redelay(&server, words.iter().chain(&["--json"])).json();
-    let mut documents = vec![
-        ("show", BTreeSet::new(), rows(&["show", "orders"])),
-        ("due", BTreeSet::new(), rows(&["due", "orders"])),
-        ("inspect", BTreeSet::new(), rows(&["inspect", "08106890aa3e21912506000000000000000368656c6cef"])),
-    ];
-    for place in PLACES {
-        let name: &'static str = Box::leak(format!("list Q {place}").into_boxed_str());
-        documents.push((name, documented("list"), rows(&["list", "orders", place])));
-    }
-    for (command, mut fields, documents) in documents {
-        fields.extend(documented(command));
-        let printed: BTreeSet<String> =
-            documents.iter().flat_map(|document| document.as_object().unwrap().keys().cloned()).collect();
-        let unknown: Vec<_> = printed.difference(&fields).collect();
-        assert!(unknown.is_empty(), "{command}: {unknown:?} is not in docs/operate.md");
-        // Only in special cases.
-        let optional = ["queue_hex", "entry_hex", "codec", "bytes", "value", "payload_hex", "decoder_error"];
-        let gone: Vec<_> =
-            fields.difference(&printed).filter(|field| !optional.contains(&&***field)).collect();
-        assert!(gone.is_empty(), "{command}: {gone:?} is printed no more");
-    }
 }
 
 #[test]

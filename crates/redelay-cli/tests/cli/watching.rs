@@ -7,6 +7,7 @@ use redelay_fixture::{Server, until};
 use serde_json::Value;
 
 use super::program;
+use super::schemas::are_as_documented;
 
 fn start(server: &Server, words: &[&str]) -> Child {
     let mut command = program();
@@ -49,8 +50,10 @@ fn announcements_and_transfers_are_printed_until_a_signal_comes() {
         server.cmd(["PUBLISH", "redelay:moved:{a\nb}", "me 1795615390307000 1795615390400"]);
         let moved = next();
         if is_json {
-            let [announced, moved] =
-                [announced, moved].map(|line| serde_json::from_str::<Value>(&line).unwrap());
+            let documents =
+                [listening, announced, moved].map(|line| serde_json::from_str::<Value>(&line).unwrap());
+            are_as_documented("watch", &documents, &["queue_hex"]);
+            let [_, announced, moved] = documents;
             assert_eq!((&announced["what"], &announced["queue"]), (&"announced".into(), &"orders".into()));
             assert_eq!(announced["due"], "2100-01-01T00:00:00.000Z");
             assert_eq!((&moved["what"], &moved["queue"]), (&"transferred".into(), &"a\nb".into()));
