@@ -50,6 +50,8 @@ pub(crate) struct Connection {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Lists the queues of a server, the worst first
+    ///
+    /// A queue is found if something is pending, if redelay keeps something of it, or if a client has it open.
     Ls {
         /// Which queues: * is anything, ? one byte, [ab] one of these, \ takes the next one as it is
         #[arg(default_value = "*", value_name = "PATTERN")]
@@ -62,6 +64,8 @@ pub(crate) enum Command {
         queue: OsString,
     },
     /// Lists what is in a queue, with the payloads
+    ///
+    /// The last line says how to go on.
     List {
         /// The name of the queue, as ls prints it
         #[arg(value_name = "QUEUE")]
@@ -91,6 +95,8 @@ pub(crate) enum Command {
         count: u16,
     },
     /// Prints announcements and transfers as they happen, without payloads
+    ///
+    /// Redisson publishes no transfers.
     Watch {
         /// Which queues, as ls has it
         #[arg(default_value = "*", value_name = "PATTERN")]
@@ -126,6 +132,7 @@ pub(crate) enum Command {
     },
     /// Prints the completions of a shell
     Completions {
+        /// For which shell
         #[arg(value_name = "SHELL")]
         shell: clap_complete::Shell,
     },
