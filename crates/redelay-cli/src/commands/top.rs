@@ -52,6 +52,8 @@ pub(super) async fn run(
     let mut search = Search::new(session, pattern);
     let mut look = Look::new(session, &servers, out);
     let mut due = Instant::now();
+    // Somebody has asked for a look, also while it is paused.
+    let mut is_wanted = false;
     loop {
         screen.draw(|frame| frame::draw(&state, frame)).map_err(|error| gone(&error))?;
         let is_active = !state.is_paused && !state.is_too_small();
@@ -90,7 +92,8 @@ pub(super) async fn run(
                     event
                 }
             },
-            () = tokio::time::sleep_until(due), if is_active && !look.is_under_way() => {
+            () = tokio::time::sleep_until(due), if (is_active || is_wanted) && !look.is_under_way() => {
+                is_wanted = false;
                 due = Instant::now() + interval;
                 look.begin(&mut state);
                 continue;
@@ -100,7 +103,7 @@ pub(super) async fn run(
             None => {}
             Some(Action::Quit) => return Ok(()),
             Some(Action::Suspend) => signals::stop_job(),
-            Some(Action::Look) => due = Instant::now(),
+            Some(Action::Look) => (due, is_wanted) = (Instant::now(), true),
             Some(Action::Redraw) => screen.clear().map_err(|error| gone(&error))?,
         }
     }

@@ -29,14 +29,15 @@ const SHORT: std::ops::RangeInclusive<usize> = 3..=10;
 /// The columns of these.
 const RIGHT: u16 = 30;
 
+/// What a narrow terminal has no room for comes last.
 const KEYS: [(&str, &str); 7] = [
-    ("↑↓", "move"),
     ("enter", "open"),
     ("/", "filter"),
     ("s", "sort"),
-    ("r", "reverse"),
     ("space", "pause"),
     ("q", "quit"),
+    ("r", "reverse"),
+    ("↑↓", "move"),
 ];
 const OPEN_KEYS: [(&str, &str); 4] = [("esc", "back"), ("v", "payloads"), ("space", "pause"), ("q", "quit")];
 
@@ -301,7 +302,7 @@ mod tests {
         ];
         assert_eq!(lines[..shown.len()], shown);
         assert!(lines[7..23].iter().all(String::is_empty));
-        assert_eq!(lines[23], "↑↓ move  enter open  / filter  s sort  r reverse  space pause  q quit");
+        assert_eq!(lines[23], "enter open  / filter  s sort  space pause  q quit  r reverse  ↑↓ move");
     }
 
     #[test]
