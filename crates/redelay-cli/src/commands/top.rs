@@ -25,6 +25,9 @@ use screen::Screen;
 use signals::{Signal, Signals};
 use state::{Action, Event, State};
 
+/// The interval while the first search goes on, in which queues appear.
+const SEARCHING: Duration = Duration::from_millis(250);
+
 /// Whether there is a terminal to show it on; to be asked before the connection is opened.
 pub(super) fn check(out: &Out) -> Result<(), Failure> {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
@@ -51,7 +54,8 @@ pub(super) async fn run(
     let mut keys = keys();
     let mut search = Search::new(session, pattern);
     let mut look = Look::new(session, &servers, out);
-    let mut due = Instant::now();
+    // The last look, and the next one.
+    let (mut begun, mut due) = (Instant::now(), Instant::now());
     // Somebody has asked for a look, also while it is paused.
     let mut is_wanted = false;
     loop {
@@ -78,23 +82,18 @@ pub(super) async fn run(
                 None => return Ok(()),
             },
             answer = look.answer() => {
-                due = due.max(Instant::now());
+                let interval = if state.calls.is_none() { interval.min(SEARCHING) } else { interval };
+                // Where looks take long, half of the time is without one.
+                due = begun + interval.max(2 * begun.elapsed());
                 answer
             }
             found = search.next(), if is_active => match found {
                 Err(error) if state.calls.is_none() => return Err(error),
                 Err(error) => Event::Failed(error.to_string()),
-                Ok(event) => {
-                    // What is new is asked about at once.
-                    if state.calls.is_none() {
-                        due = due.min(Instant::now());
-                    }
-                    event
-                }
+                Ok(event) => event,
             },
             () = tokio::time::sleep_until(due), if (is_active || is_wanted) && !look.is_under_way() => {
-                is_wanted = false;
-                due = Instant::now() + interval;
+                (is_wanted, begun) = (false, Instant::now());
                 look.begin(&mut state);
                 continue;
             }

@@ -6,6 +6,7 @@ mod failures;
 mod names;
 mod offline;
 mod rights;
+mod scale;
 mod schemas;
 mod top;
 mod watching;
