@@ -36,11 +36,11 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo install-cli static-cli quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
+.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
-FOR_USERS := demo install-cli static-cli examples docs
+FOR_USERS := demo install-cli static-cli deb examples docs
 FOR_RELEASES := deny semver package ship peer
 
 help: ## this list
@@ -72,6 +72,9 @@ install-cli: ## installs the command `redelay`, which looks into any queue: docs
 
 static-cli: ## the same as one file for any Linux, in target/static, with completions and manual pages (minutes)
 	scripts/static-cli.sh
+
+deb: static-cli ## the same as a Debian package (builds cargo-deb once)
+	scripts/deb.sh
 
 # Most of these tests wait most of the time.
 quick: lint ## what fails first after most mistakes, three minutes: lint, the unit tests, and `queues` with the server on PATH
