@@ -51,7 +51,8 @@ pub(crate) struct Connection {
 pub(crate) enum Command {
     /// Lists the queues of a server, the worst first
     ///
-    /// A queue is found if something is pending, if redelay keeps something of it, or if a client has it open.
+    /// A queue is found if something is pending, if redelay keeps something of it, or if a client has it
+    /// open.
     Ls {
         /// Which queues: * is anything, ? one byte, [ab] one of these, \ takes the next one as it is
         #[arg(default_value = "*", value_name = "PATTERN")]
@@ -104,9 +105,9 @@ pub(crate) enum Command {
     },
     /// Shows the queues of a server again and again, on the whole terminal
     ///
-    /// Keys: arrows move, Enter opens a queue and Esc leaves it, / filters, s sorts, r reverses, Space pauses,
-    /// v shows the payloads of an open queue, q quits. It looks for new queues every 30 s, or less often where
-    /// that takes long.
+    /// Keys: arrows move, Enter opens a queue and Esc leaves it, / filters, s sorts, r reverses, Space
+    /// pauses, v shows the payloads of an open queue, q quits. It looks for new queues every 30 s, or less
+    /// often where that takes long.
     #[cfg(feature = "top")]
     Top {
         /// Which queues, as ls has it

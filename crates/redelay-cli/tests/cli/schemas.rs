@@ -1,8 +1,8 @@
-//! `docs/schemas.json`: every document of every command is as it says, and the table of `docs/operate.md` is made
-//! from it.
+//! `docs/schemas.json`: every document of every command is as it says, and the table of `docs/operate.md` is
+//! made from it.
 //!
-//! The check knows the few words that the file uses. A program for all of JSON Schema would be a dependency of
-//! the tests for nothing else.
+//! The check knows the few words that the file uses. A program for all of JSON Schema would be a dependency
+//! of the tests for nothing else.
 
 use std::collections::BTreeSet;
 

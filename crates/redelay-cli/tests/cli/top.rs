@@ -1,5 +1,5 @@
-//! `redelay top` on a terminal: what it shows, and that the terminal has its modes again afterwards, however it
-//! ends.
+//! `redelay top` on a terminal: what it shows, and that the terminal has its modes again afterwards, however
+//! it ends.
 
 use std::process::{Child, Command};
 

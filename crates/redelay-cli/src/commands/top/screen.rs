@@ -14,7 +14,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::{DefaultTerminal, Frame, Terminal};
 
-use super::signals;
+use super::signals::stop;
 
 /// Whether the terminal has the modes of a `Screen`.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
@@ -63,7 +63,7 @@ impl Screen {
     /// Gives the terminal its modes and its text back, and stops the process until something continues it.
     pub(super) fn stop(&mut self) -> io::Result<()> {
         leave();
-        signals::stop();
+        stop();
         self.resume()
     }
 
@@ -96,7 +96,7 @@ fn leave() {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::env;
     use std::process::Command;
