@@ -189,7 +189,8 @@ package: ## both packages as they would be published: builds them, and checks th
 	cargo package --package redisson-codec --package redelay $(PACKAGE_FLAGS)
 	scripts/package-check.py $(TARGET)/package
 
-ship: ## builds what is shipped of the command `redelay`, and checks it: the steps of its Dockerfile, a Debian package (builds cargo-deb once; minutes)
+ship: components ## builds what is shipped of the command `redelay`, and checks it: the steps of its Dockerfile, a Debian package (builds cargo-deb once; minutes)
+	cargo clippy --package redelay-cli --no-default-features -- -D warnings
 	scripts/with-server.sh scripts/check-cli.py
 
 ci: lint test docs features fuzz-check msrv examples package ## everything that CI runs

@@ -58,9 +58,14 @@ fn main() -> ExitCode {
 /// Returns the exit code of a command that has no failure to report.
 async fn run(arguments: Arguments) -> Result<u8, Failure> {
     let code = match &arguments.command {
-        // They block, and the signal ends them as it ends any program.
+        // They block, and then the signal ends them as it ends any program, without a handler. It must end
+        // the program of `--decoder`, too, for which `inspect` waits.
         Command::Inspect { .. } | Command::Completions { .. } | Command::Man { .. } => {
-            return commands::run(arguments).await.map(|()| 0);
+            return tokio::select! {
+                biased;
+                end = commands::run(arguments) => end.map(|()| 0),
+                () = signal() => Ok(INTERRUPTED),
+            };
         }
         Command::Watch { .. } => 0,
         #[cfg(feature = "top")]

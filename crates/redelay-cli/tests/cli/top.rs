@@ -144,6 +144,21 @@ fn a_server_that_goes_away_is_said_and_waited_for() {
 }
 
 #[test]
+fn a_right_that_it_cannot_do_without_is_named_on_a_whole_terminal() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "blind", "on", ">secret", "~*", "&*", "+@all", "-scan"]);
+    let url = server.url().replace("redis://", "redis://blind:secret@");
+    let mut terminal = Terminal::new(80, 24);
+    let modes = terminal.modes();
+    let mut child = top(&terminal, &url, &[]);
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+    is_whole(&mut terminal, &modes);
+    let written = terminal.written();
+    let said = written.rsplit(LEAVE).next().unwrap();
+    assert!(said.contains("the missing right: +scan"), "{written:?}");
+}
+
+#[test]
 fn where_there_is_no_terminal_it_says_so() {
     let server = Server::start();
     for words in [&["top"][..], &["top", "--json"]] {

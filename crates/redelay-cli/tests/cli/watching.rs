@@ -67,6 +67,35 @@ fn announcements_and_transfers_are_printed_until_a_signal_comes() {
     }
 }
 
+fn handles_sigint(child: &Child) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    caught.is_some_and(|caught| caught & 2 != 0)
+}
+
+/// Also the program that it waits for, and what that has started.
+#[test]
+fn an_interrupted_command_ends_its_decoder() {
+    let server = Server::start();
+    server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "4102444800000", "\x01x\x01\0\0\0\0\0\0\x007"]);
+    let folder = tempfile::tempdir().unwrap();
+    for (at, words) in [&["list", "q"][..], &["inspect", "37"]].into_iter().enumerate() {
+        let file = folder.path().join(at.to_string());
+        let decoder = format!("sleep 600 & echo $! >{0}.part; mv {0}.part {0}; wait", file.display());
+        let mut child = start(&server, &[words, &["--decoder", &decoder]].concat());
+        until("it decodes", || file.exists());
+        until("it has a handler", || handles_sigint(&child));
+        signal(&child, "-INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let stat = format!("/proc/{}/stat", pid.trim());
+        until("its program has ended", || {
+            std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+        });
+    }
+}
+
 #[test]
 fn any_other_command_that_is_interrupted_says_so() {
     let server = Server::start();
