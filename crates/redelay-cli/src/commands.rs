@@ -1,5 +1,6 @@
 //! The commands, a file each: they read, and print.
 
+mod doctor;
 mod due;
 mod inspect;
 mod list;
@@ -32,6 +33,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             due::run(&session().await?, &bytes(queue), step, count.into(), &out).await
         }
         Command::Watch { pattern } => watch::run(&session().await?, &bytes(pattern), &out).await,
+        Command::Doctor { queues } => doctor::run(session().await, queues, &out).await,
         #[cfg(feature = "top")]
         Command::Top { pattern, interval } => {
             top::check(&out)?;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod connecting;
+mod doctor;
 mod failures;
 mod names;
 mod offline;
