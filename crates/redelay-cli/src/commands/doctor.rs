@@ -19,6 +19,7 @@ use crate::doctor::walk::{Walk, hash_of};
 use crate::doctor::{self, pending, server};
 use crate::escape;
 use crate::failure::{self, Failure};
+use crate::human;
 use crate::out::Out;
 use crate::state;
 
@@ -159,6 +160,11 @@ impl Doctor {
             .collect();
         looks.retain(|looks| is_there(&looks[0]));
         self.look_for_leftovers(named).await?;
+        // A queue may have nothing but such keys.
+        let has_some = |name: &Vec<u8>| {
+            self.found.iter().any(|one| matches!(&one.subject, Subject::Queue(found) if found == name))
+        };
+        let absent = absent.into_iter().filter(|name| !has_some(name)).collect();
         if looks.is_empty() {
             self.look_elsewhere();
         }
@@ -348,14 +354,14 @@ impl Doctor {
         let is_meant = |left: &Leftover| names.is_empty() || names.contains(&left.queue);
         for left in left.unwrap_or_default().into_iter().filter(is_meant) {
             let keys = left.keys.iter().map(|key| key.to_vec()).collect();
-            let (code, text) = match left.kind {
+            let (code, one, many) = match left.kind {
                 LeftoverKind::Receipt if left.count < RECEIPTS => continue,
-                LeftoverKind::Receipt => (Code::K01, "receipts older than a minute"),
-                LeftoverKind::Throttle => (Code::K02, "throttles without an end"),
-                LeftoverKind::Scratch => (Code::K03, "scratch keys"),
+                LeftoverKind::Receipt => (Code::K01, "receipt", "receipts older than a minute"),
+                LeftoverKind::Throttle => (Code::K02, "throttle without an end", "throttles without an end"),
+                LeftoverKind::Scratch => (Code::K03, "scratch key", "scratch keys"),
                 _ => continue,
             };
-            let text = crate::human::counted(left.count, text.trim_end_matches('s'), text);
+            let text = human::counted(left.count, one, many);
             self.add(&left.queue, Finding::new(code, text).name("KEYS", keys));
         }
         Ok(())
@@ -366,7 +372,7 @@ impl Doctor {
         for server in self.servers.clone() {
             let others = server.databases.iter().filter(|(number, _)| *number != server.database);
             let others: Vec<String> =
-                others.map(|(number, keys)| format!("{} in {number}", crate::human::count(*keys))).collect();
+                others.map(|(number, keys)| format!("{} in {number}", human::count(*keys))).collect();
             if !others.is_empty() {
                 let finding = Finding::new(Code::S13, others.join(", "));
                 self.add_of_server(Some(&server.address), finding);

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::look::Refused;
 use super::table::{Code, Severity};
 
+/// What names in a fix stand for: keys.
+pub(crate) type Names = Vec<(&'static str, Vec<Vec<u8>>)>;
+
 /// What is wrong with a queue or a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
@@ -13,7 +16,7 @@ pub(crate) struct Finding {
     /// What is wrong, with numbers.
     pub(crate) text: String,
     /// What the names in its fix stand for. `None` if what the table says does not help here.
-    pub(crate) names: Option<Vec<(&'static str, Vec<Vec<u8>>)>>,
+    pub(crate) names: Option<Names>,
     /// What it is about. Looks agree if they have one of these in common.
     evidence: Option<BTreeSet<u64>>,
     /// A number that has not become smaller from one look to the next.

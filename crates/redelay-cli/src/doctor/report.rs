@@ -11,7 +11,7 @@ use crate::human;
 use crate::queue::Name;
 use crate::table;
 
-use super::finding::Finding;
+use super::finding::{Finding, Names};
 use super::table::{Code, Severity};
 
 /// The widest name in front of a finding.
@@ -145,7 +145,7 @@ fn shell(word: &[u8]) -> String {
 }
 
 /// A command line for what `redis-cli` reads.
-fn piped(command: &str, names: &[(&'static str, Vec<Vec<u8>>)]) -> String {
+fn piped(command: &str, names: &Names) -> String {
     let quoted = |key: &Vec<u8>| {
         let escaped = |byte: &u8| match byte {
             b'"' | b'\\' | b'\'' | 0..b' ' | 0x7f.. => format!("\\x{byte:02x}"),

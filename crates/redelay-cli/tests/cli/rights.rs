@@ -79,6 +79,9 @@ async fn every_command_works_for_a_user_who_may_only_look_and_executes_no_script
         executed(&server).into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
     assert!(executed.iter().all(|name| READS.contains(&&**name)), "{executed:?}");
     assert!(executed.len() > 10, "{executed:?}");
+    // Nor is anything sent that such a user is refused.
+    assert!(!server.info("commandstats").contains("config|get"));
+    assert_eq!(server.errors("NOPERM"), 0);
     assert_eq!(server.keys(), before);
 }
 

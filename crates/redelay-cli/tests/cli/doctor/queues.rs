@@ -39,7 +39,7 @@ fn the_cause_is_found_and_nothing_else() {
     assert!(said.ends_with(", one process is subscribed, and nothing moves"), "{said}");
     // No payload is in what it prints.
     let all = format!("{findings:?}");
-    assert!(!all.contains("hell") && !all.contains("payload,"), "{all}");
+    assert!(!all.contains("hell"), "{all}");
     // One by one, it is the same.
     for (queue, code) in [("never", "Q12"), ("throttled", "K02")] {
         let found = codes(&doctor(&server.url(), &["nobody-takes", queue]));
@@ -53,7 +53,7 @@ fn the_cause_is_found_and_nothing_else() {
 fn a_backlog_that_moves() {
     let server = sound();
     let fill = "for n = 1, 1500 do
-            local entry = '\\4' .. string.format('%04d', n) .. struct.pack('<L', 6) .. '\\3hell\\239'
+            local entry = '\\5' .. string.format('%05d', n) .. struct.pack('<L', 6) .. '\\3hell\\239'
             redis.call('ZADD', KEYS[1], ARGV[1] + n, entry)
             redis.call('RPUSH', KEYS[2], entry)
         end";
@@ -62,12 +62,16 @@ fn a_backlog_that_moves() {
     let is_over = AtomicBool::new(false);
     let found = thread::scope(|scope| {
         scope.spawn(|| {
+            // Each that leaves is followed by a new one.
             let script = "local head = redis.call('ZPOPMIN', KEYS[1])
                 redis.call('LREM', KEYS[2], 1, head[1])
-                redis.call('ZADD', KEYS[1], head[2] + 600000, head[1])
-                redis.call('RPUSH', KEYS[2], head[1])";
+                local entry = '\\5' .. string.format('%05d', ARGV[1]) .. string.sub(head[1], 7)
+                redis.call('ZADD', KEYS[1], head[2] + 2000, entry)
+                redis.call('RPUSH', KEYS[2], entry)";
+            let mut number = 10_000;
             while !is_over.load(Ordering::Relaxed) {
-                server.cmd(["EVAL", script, "2", &set("q"), &list("q")]);
+                number += 1;
+                server.cmd(["EVAL", script, "2", &set("q"), &list("q"), &number.to_string()]);
                 thread::sleep(Duration::from_millis(20));
             }
         });
