@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 pub use due::DueCount;
 pub use find::Queues;
+pub use find::glob::matches;
 pub use overview::Overview;
 pub use pending::PendingEntry;
 pub use place::Place;

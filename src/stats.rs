@@ -2,4 +2,4 @@
 //! [`DelayedQueue::stats`](crate::DelayedQueue::stats),
 //! [`BlockingQueue::stats`](crate::BlockingQueue::stats).
 
-pub use crate::telemetry::{ClientStats, LastError, QueueStats, ReceivingStats};
+pub use crate::telemetry::{ClientStats, LastError, PumpStats, QueueStats, ReceivingStats};

@@ -6,4 +6,4 @@ pub(crate) mod events;
 mod stats;
 
 pub(crate) use counters::{ClientCounters, Delivered, OnServer, QueueCounters, Taker};
-pub use stats::{ClientStats, LastError, QueueStats, ReceivingStats};
+pub use stats::{ClientStats, LastError, PumpStats, QueueStats, ReceivingStats};

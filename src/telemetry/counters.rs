@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::stats::{ClientStats, LastError, QueueStats, ReceivingStats};
+use super::stats::{ClientStats, LastError, PumpStats, QueueStats, ReceivingStats};
 use crate::wire::keys::Keys;
 
 /// The state of a queue on the server.
@@ -303,6 +303,19 @@ impl QueueCounters {
             recovered: count(Delivered::Recovered),
             died: count(Delivered::Died),
             vanished: count(Delivered::Vanished),
+        }
+    }
+
+    /// What this client has transferred, and the last transfer if it failed.
+    pub(crate) fn pumped(&self) -> PumpStats {
+        let Counts { transferred, quarantined, .. } = &self.counts;
+        let is_over = |error: &LastError| {
+            self.counts.last_transfer().is_some_and(|last| last < error.ago)
+        };
+        PumpStats {
+            transferred: transferred.load(Relaxed),
+            quarantined: quarantined.load(Relaxed),
+            failure: self.counts.last_error().filter(|error| !is_over(error)),
         }
     }
 

@@ -251,6 +251,26 @@ impl ReceivingStats {
     }
 }
 
+/// What this client has transferred for a queue. [`Pump::stats`](crate::admin::Pump::stats) returns it.
+///
+/// # Examples
+/// ```no_run
+/// # fn example(orders: redelay::admin::Pump) {
+/// let stats = orders.stats();
+/// println!("{} transferred, {} quarantined", stats.transferred, stats.quarantined);
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PumpStats {
+    /// Payloads that this client moved to the target.
+    pub transferred: u64,
+    /// Malformed entries that this client moved to the quarantine.
+    pub quarantined: u64,
+    /// Why the last transfer failed; `None` if it did not.
+    pub failure: Option<LastError>,
+}
+
 /// An error that the client handled in the background.
 ///
 /// # Examples

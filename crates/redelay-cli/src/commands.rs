@@ -5,6 +5,7 @@ mod inspect;
 mod list;
 mod ls;
 mod pages;
+mod pump;
 mod show;
 mod watch;
 
@@ -35,6 +36,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             due::run(&session().await?, &bytes(queue), step, count.into(), &out).await
         }
         Command::Watch { pattern } => watch::run(&session().await?, &bytes(pattern), &out).await,
+        Command::Pump(pumping) => pump::run(&arguments.connection, pumping, &out).await,
         Command::Inspect { hex, digits, codec } => inspect::run(hex, digits, codec, &out),
         Command::Completions { shell } => pages::completions(shell, &out),
         Command::Man { into } => pages::man(into.as_deref(), &out),

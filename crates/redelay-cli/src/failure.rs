@@ -23,6 +23,17 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Why a program that goes on cannot do something now.
+    ///
+    /// # Errors
+    /// The failure, if it will not get better by itself: a right is missing.
+    pub(crate) fn passes(error: Error) -> Result<String, Self> {
+        match error.into() {
+            refused @ Self::Refused(_) => Err(refused),
+            failure => Ok(failure.to_string()),
+        }
+    }
+
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::PipeClosed => 0,
@@ -75,7 +86,11 @@ impl From<Error> for Failure {
 }
 
 /// What `ACL SETUSER` has to grant, by the server's words.
-fn missing_right(text: &str) -> Option<String> {
+pub(crate) fn missing_right(text: &str) -> Option<String> {
+    // In a script, Redis before 7.0 does not name it.
+    if text.contains("executing the script can't run this command") {
+        return Some("+ the commands of a pump, of which the server names none".into());
+    }
     let (_, words) = text.split_once("NOPERM")?;
     if let Some((_, rest)) = words.split_once("to run the '") {
         return rest.split_once('\'').map(|(command, _)| format!("+{}", command.to_lowercase()));

@@ -10,6 +10,7 @@ mod commands;
 mod connect;
 mod escape;
 mod failure;
+mod http;
 mod human;
 mod mask;
 mod out;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     let end = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
             let end = runtime.block_on(run(arguments));
-            // Nothing that is left has to end properly: it only reads.
+            // Nothing that is left has to end properly: it only reads, or moves an entry with one script.
             runtime.shutdown_background();
             end
         }
@@ -62,6 +63,8 @@ async fn run(arguments: Arguments) -> Result<u8, Failure> {
             return commands::run(arguments).await.map(|()| 0);
         }
         Command::Watch { .. } => 0,
+        // What it had not moved yet is still due.
+        Command::Pump(pumping) if !pumping.once => 0,
         _ => INTERRUPTED,
     };
     tokio::select! {

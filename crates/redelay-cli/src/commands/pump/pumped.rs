@@ -1,0 +1,245 @@
+//! The queues that are transferred for.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use redelay::admin::Pump;
+use redelay::inspector::{Inspector, Overview};
+use redelay::Client;
+
+use super::health::Report;
+use super::once::unclear;
+use super::wanted::{Owner, Wanted, twin};
+use super::{BATCH, Event};
+use crate::connect::Session;
+use crate::escape;
+use crate::failure::{Failure, missing_right};
+use crate::human;
+use crate::out::Out;
+use crate::queue::Name;
+
+/// For how long nothing must have been pending in a queue until it is left. The next announcement brings it
+/// back.
+const IDLE: Duration = Duration::from_secs(3600);
+
+pub(crate) struct Pumped<'a> {
+    session: &'a Session,
+    client: Client,
+    wanted: &'a Wanted,
+    most: usize,
+    out: &'a Out,
+    queues: HashMap<Bytes, OfQueue>,
+    /// Found since the last search, and left out: each is looked at once a search, however often announced.
+    left_out: HashSet<Bytes>,
+    /// How many were left out in the last search.
+    left_out_before: usize,
+    /// Why the last search has failed.
+    not_searched: Option<String>,
+}
+
+struct OfQueue {
+    pump: Pump,
+    /// Since when nothing has been seen to be pending, and how many entries had been moved then.
+    idle: Option<(Instant, u64)>,
+    is_failing: bool,
+    quarantined: u64,
+}
+
+/// Looks at these queues, and at their twins, which share their pending keys.
+pub(crate) async fn look(
+    inspector: &Inspector,
+    names: &[Bytes],
+) -> redelay::Result<Vec<(Overview, Option<Overview>)>> {
+    let twins: Vec<Option<Bytes>> = names.iter().map(|name| twin(name)).collect();
+    let of_twins: Vec<&Bytes> = twins.iter().flatten().collect();
+    let (queues, of_twins) = futures::try_join!(inspector.overview(names), inspector.overview(&of_twins))?;
+    let mut of_twins = of_twins.into_iter();
+    Ok(queues
+        .into_iter()
+        .zip(twins)
+        .map(|(queue, twin)| (queue, twin.and_then(|_| of_twins.next())))
+        .collect())
+}
+
+impl<'a> Pumped<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        client: Client,
+        wanted: &'a Wanted,
+        most: usize,
+        out: &'a Out,
+    ) -> Self {
+        let new = Self {
+            session,
+            client,
+            wanted,
+            most,
+            out,
+            queues: HashMap::new(),
+            left_out: HashSet::new(),
+            left_out_before: 0,
+            not_searched: None,
+        };
+        let named = wanted.names.iter().map(|name| (name.clone(), OfQueue::new(&new.client, name)));
+        Self { queues: named.collect(), ..new }
+    }
+
+    /// Transfers for those of these queues in which something is pending.
+    pub(crate) async fn found(&mut self, mut names: Vec<Bytes>) -> Result<(), Failure> {
+        names.retain(|name| !self.queues.contains_key(name) && !self.left_out.contains(name));
+        if names.is_empty() {
+            return Ok(());
+        }
+        let looks = match look(&self.session.inspector, &names).await {
+            Ok(looks) => looks,
+            // The next search finds them again.
+            Err(error) => return Failure::passes(error).map(drop),
+        };
+        for (queue, twin) in looks {
+            if queue.pending == Some(0) {
+                continue;
+            }
+            match twin.as_ref().map_or(Owner::This, |twin| self.wanted.owner(&queue, twin)) {
+                Owner::This => self.open(queue.name)?,
+                Owner::Twin => {
+                    // An announcement names the likelier one.
+                    let name = twin.map(|twin| twin.name).unwrap_or_default();
+                    if self.wanted.matches(&name) && !self.queues.contains_key(&name) {
+                        self.open(name)?;
+                    }
+                }
+                Owner::Unclear => {
+                    if self.left_out.insert(queue.name.clone()) {
+                        self.out.note(&unclear(self.session, &queue.name));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, name: Bytes) -> Result<(), Failure> {
+        if self.queues.len() >= self.most {
+            self.left_out.insert(name);
+            return Ok(());
+        }
+        self.say(&name, |name| Event::Pumps { name }, "pumped")?;
+        let queue = OfQueue::new(&self.client, &name);
+        self.queues.insert(name, queue);
+        Ok(())
+    }
+
+    fn say(&self, name: &Bytes, event: impl Fn(Name) -> Event, text: &str) -> Result<(), Failure> {
+        let name = self.session.own_name(name);
+        if self.out.is_json {
+            return self.out.json(&event(Name::new(name)));
+        }
+        self.out.line(&format!("{}: {text}", escape::bytes(name)))
+    }
+
+    /// All keys were searched: leaves the queues in which nothing has been pending for long.
+    pub(crate) async fn searched(&mut self) -> Result<(), Failure> {
+        self.not_searched = None;
+        let left_out = std::mem::take(&mut self.left_out).len();
+        if left_out != self.left_out_before && left_out > 0 {
+            let queues = human::counted(left_out as u64, "queue is", "queues are");
+            self.out.note(&format!("{queues} left out: --most is {}, or a name is not clear", self.most));
+        }
+        self.left_out_before = left_out;
+        let names: Vec<Bytes> = self.queues.keys().cloned().collect();
+        for names in names.chunks(BATCH) {
+            let overviews = match self.session.inspector.overview(names).await {
+                Ok(overviews) => overviews,
+                Err(error) => return Failure::passes(error).map(drop),
+            };
+            for queue in overviews {
+                let is_empty = queue.pending == Some(0) && queue.list_len == Some(0);
+                let Some(pumped) = self.queues.get_mut(&queue.name) else { continue };
+                if pumped.is_idle(is_empty) && !self.wanted.names.contains(&queue.name) {
+                    self.queues.remove(&queue.name);
+                    let text = format!("no longer pumped: nothing was pending for {}", human::span(IDLE));
+                    self.say(&queue.name, |name| Event::Leaves { name }, &text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn not_searched(&mut self, why: String) {
+        if self.not_searched.is_none() {
+            self.out.note(&format!("{why}; it goes on"));
+        }
+        self.not_searched = Some(why);
+    }
+
+    /// Says which transfers fail, and which entries could not be read.
+    ///
+    /// # Errors
+    /// A right without which no queue can be transferred for.
+    pub(crate) fn check(&mut self) -> Result<(), Failure> {
+        let mut notes = BTreeMap::new();
+        for (name, queue) in &mut self.queues {
+            let stats = queue.pump.stats();
+            let is_failing = stats.failure.is_some();
+            if let Some(failure) = stats.failure
+                && !queue.is_failing
+            {
+                let message = failure.message;
+                match missing_right(&message) {
+                    // One of a command, and not of a key.
+                    Some(right) if right.starts_with('+') => {
+                        return Err(Failure::Refused(format!("{message}; the missing right: {right}")));
+                    }
+                    _ => notes.insert(name.clone(), message),
+                };
+            } else if queue.is_failing && !is_failing {
+                let name = escape::bytes(self.session.own_name(name));
+                self.out.note(&format!("the transfer of queue `{name}` works again"));
+            }
+            queue.is_failing = is_failing;
+            let quarantined = stats.quarantined - std::mem::replace(&mut queue.quarantined, stats.quarantined);
+            if quarantined > 0 {
+                let name = escape::bytes(self.session.own_name(name));
+                let entries = human::counted(quarantined, "entry", "entries");
+                self.out.note(&format!(
+                    "{entries} of `{name}` cannot be read: redelay list '{name}' quarantine"
+                ));
+            }
+        }
+        notes.into_values().for_each(|note| self.out.note(&note));
+        Ok(())
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        let stats = self.client.stats();
+        let failing = self.queues.values().filter(|queue| queue.is_failing).count();
+        let searched = self.not_searched.is_none();
+        Report {
+            ok: stats.connected && searched && failing == 0,
+            connected: stats.connected,
+            searched,
+            queues: self.queues.len(),
+            failing,
+            left_out: self.left_out_before.max(self.left_out.len()),
+            transferred: stats.transferred,
+            quarantined: stats.quarantined,
+        }
+    }
+}
+
+impl OfQueue {
+    fn new(client: &Client, name: &[u8]) -> Self {
+        Self { pump: client.pump(name), idle: None, is_failing: false, quarantined: 0 }
+    }
+
+    /// Whether nothing has been pending for long. `is_empty` says that nothing is now.
+    fn is_idle(&mut self, is_empty: bool) -> bool {
+        let transferred = self.pump.stats().transferred;
+        let (since, before) = *self.idle.get_or_insert_with(|| (Instant::now(), transferred));
+        if !is_empty || before != transferred {
+            self.idle = None;
+        }
+        self.idle.is_some() && since.elapsed() >= IDLE
+    }
+}
