@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::conn::Conn;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::queue::Queue;
-use crate::telemetry::PumpStats;
+use crate::telemetry::{LastError, PumpStats};
 use crate::transfer::{self, Watch};
 
 /// Transfers the due entries of one queue while it exists, beside other clients and Redisson.
@@ -83,7 +84,14 @@ impl Pump {
     /// ```
     #[must_use]
     pub fn stats(&self) -> PumpStats {
-        self.queue.counters.pumped()
+        let stats = self.queue.counters.pumped();
+        match self.queue.op("transfer").ensure_whole() {
+            Ok(()) => stats,
+            Err(error) => PumpStats {
+                failure: Some(LastError { message: error.to_string(), ago: Duration::ZERO }),
+                ..stats
+            },
+        }
     }
 }
 

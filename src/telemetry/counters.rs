@@ -309,9 +309,7 @@ impl QueueCounters {
     /// What this client has transferred, and the last transfer if it failed.
     pub(crate) fn pumped(&self) -> PumpStats {
         let Counts { transferred, quarantined, .. } = &self.counts;
-        let is_over = |error: &LastError| {
-            self.counts.last_transfer().is_some_and(|last| last < error.ago)
-        };
+        let is_over = |error: &LastError| self.counts.last_transfer().is_some_and(|last| last < error.ago);
         PumpStats {
             transferred: transferred.load(Relaxed),
             quarantined: quarantined.load(Relaxed),

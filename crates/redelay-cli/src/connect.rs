@@ -54,8 +54,7 @@ impl Session {
         }
         let client = config.builder()?.transfer(transfers).connect_timeout(timeout).command_timeout(timeout);
         let client = client.connect().await?;
-        let session =
-            Self { inspector: client.inspector(), profile, label: connection.profile.clone() };
+        let session = Self { inspector: client.inspector(), profile, label: connection.profile.clone() };
         Ok((session, client))
     }
 

@@ -5,6 +5,7 @@ mod connecting;
 mod failures;
 mod names;
 mod offline;
+mod pumping;
 mod rights;
 mod watching;
 

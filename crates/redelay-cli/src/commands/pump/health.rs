@@ -39,8 +39,7 @@ impl Health {
 
     fn page(&self) -> Page {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (mut report, is_new) =
-            last.map(|(report, at)| (report, at.elapsed() < OLD)).unwrap_or_default();
+        let (mut report, is_new) = last.map(|(report, at)| (report, at.elapsed() < OLD)).unwrap_or_default();
         report.ok &= is_new;
         // Numbers and booleans are always JSON.
         let body = serde_json::to_string(&report).unwrap_or_default();

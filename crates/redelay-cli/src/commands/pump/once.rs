@@ -29,7 +29,8 @@ pub(crate) async fn run(
         // It says if there is no such queue.
         session.queue(session.own_name(name)).await?;
     }
-    let mut failure = if wanted.patterns.is_empty() { None } else { find(session, wanted, &mut names, out).await? };
+    let mut failure =
+        if wanted.patterns.is_empty() { None } else { find(session, wanted, &mut names, out).await? };
     let shown = |name: &Bytes| escape::bytes(session.own_name(name));
     let mut transfers = stream::iter(&names)
         .map(async |name| {
@@ -43,7 +44,11 @@ pub(crate) async fn run(
         if transferred + quarantined > 0 {
             (entries, queues) = (entries + transferred, queues + 1);
             if out.is_json {
-                out.json(&Event::Moved { name: Name::new(session.own_name(name)), transferred, quarantined })?;
+                out.json(&Event::Moved {
+                    name: Name::new(session.own_name(name)),
+                    transferred,
+                    quarantined,
+                })?;
             } else {
                 out.line(&format!("{}: moved {}", shown(name), moved(transferred, quarantined)))?;
             }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use redelay::Client;
 use redelay::admin::Pump;
 use redelay::inspector::{Inspector, Overview};
-use redelay::Client;
 
 use super::health::Report;
 use super::once::unclear;
@@ -178,6 +178,13 @@ impl<'a> Pumped<'a> {
     /// # Errors
     /// A right without which no queue can be transferred for.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
+        if let Some(error) = self.client.stats().last_error
+            && error.message.starts_with("SUBSCRIBE")
+            && let Some(right) = missing_right(&error.message)
+        {
+            let message = error.message;
+            return Err(Failure::Refused(format!("{message}; the missing right: {right}")));
+        }
         let mut notes = BTreeMap::new();
         for (name, queue) in &mut self.queues {
             let stats = queue.pump.stats();
@@ -198,13 +205,13 @@ impl<'a> Pumped<'a> {
                 self.out.note(&format!("the transfer of queue `{name}` works again"));
             }
             queue.is_failing = is_failing;
-            let quarantined = stats.quarantined - std::mem::replace(&mut queue.quarantined, stats.quarantined);
+            let quarantined =
+                stats.quarantined - std::mem::replace(&mut queue.quarantined, stats.quarantined);
             if quarantined > 0 {
                 let name = escape::bytes(self.session.own_name(name));
                 let entries = human::counted(quarantined, "entry", "entries");
-                self.out.note(&format!(
-                    "{entries} of `{name}` cannot be read: redelay list '{name}' quarantine"
-                ));
+                self.out
+                    .note(&format!("{entries} of `{name}` cannot be read: redelay list '{name}' quarantine"));
             }
         }
         notes.into_values().for_each(|note| self.out.note(&note));

@@ -129,8 +129,10 @@ mod tests {
 
     #[test]
     fn the_pending_entries_are_those_of_the_queue_that_is_in_use() {
-        let wanted =
-            |names: &[&'static str]| Wanted { names: names.iter().map(|name| (*name).into()).collect(), patterns: vec![] };
+        let wanted = |names: &[&'static str]| Wanted {
+            names: names.iter().map(|name| (*name).into()).collect(),
+            patterns: vec![],
+        };
         let queue = |name: &'static str, ready| {
             let mut queue = Overview::default();
             queue.name = name.into();
