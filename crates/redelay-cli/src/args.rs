@@ -100,6 +100,9 @@ pub(crate) enum Command {
     /// It moves what is due by the server's clock, and changes no payload. Entries that cannot be read go to
     /// the quarantine. Several of them work together.
     Pump(Pumping),
+    /// Answers Prometheus with what is in the queues, in numbers
+    #[cfg(feature = "exporter")]
+    Exporter(Exporting),
     /// Says which codec wrote a payload, and prints it; no server is asked
     Inspect {
         /// The bytes of a payload or of a whole entry in hexadecimal digits; without it, the bytes on stdin
@@ -142,6 +145,27 @@ pub(crate) struct Pumping {
     pub(crate) search: Duration,
     /// The most queues; others are left out
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most: u32,
+}
+
+/// What to export, and how.
+#[cfg(feature = "exporter")]
+#[derive(Args, Debug)]
+pub(crate) struct Exporting {
+    /// Which queues: names, and patterns as ls has them
+    #[arg(default_value = "*", value_name = "PATTERN")]
+    pub(crate) patterns: Vec<OsString>,
+    /// Where to answer requests for /metrics
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9733")]
+    pub(crate) listen: SocketAddr,
+    /// How old an answer may be: it looks at the queues once in this time, however many ask
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub(crate) interval: Duration,
+    /// How often to search all keys for queues
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
+    pub(crate) search: Duration,
+    /// The most queues; others are left out
+    #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most: u32,
 }
 

@@ -1,6 +1,8 @@
 //! The commands, a file each: they read, and print.
 
 mod due;
+#[cfg(feature = "exporter")]
+mod exporter;
 mod inspect;
 mod list;
 mod ls;
@@ -37,6 +39,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
         Command::Watch { pattern } => watch::run(&session().await?, &bytes(pattern), &out).await,
         Command::Pump(pumping) => pump::run(&arguments.connection, pumping, &out).await,
+        #[cfg(feature = "exporter")]
+        Command::Exporter(exporting) => exporter::run(&session().await?, exporting, &out).await,
         Command::Inspect { hex, digits, codec } => inspect::run(hex, digits, codec, &out),
         Command::Completions { shell } => pages::completions(shell, &out),
         Command::Man { into } => pages::man(into.as_deref(), &out),

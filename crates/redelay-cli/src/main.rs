@@ -19,6 +19,7 @@ mod profile;
 mod queue;
 mod state;
 mod table;
+mod wanted;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -65,6 +66,8 @@ async fn run(arguments: Arguments) -> Result<u8, Failure> {
         Command::Watch { .. } => 0,
         // What it had not moved yet is still due.
         Command::Pump(pumping) if !pumping.once => 0,
+        #[cfg(feature = "exporter")]
+        Command::Exporter(_) => 0,
         _ => INTERRUPTED,
     };
     tokio::select! {

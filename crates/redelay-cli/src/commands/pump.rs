@@ -1,10 +1,9 @@
-//! `redelay pump`: transfers for queues of others. `wanted` says which queues are meant, `once` moves what is
-//! due now, and `pumped` has the queues that are transferred for as long as the program runs.
+//! `redelay pump`: transfers for queues of others. `once` moves what is due now, and `pumped` has the
+//! queues that are transferred for as long as the program runs.
 
 mod health;
 mod once;
 mod pumped;
-mod wanted;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -23,9 +22,9 @@ use crate::escape;
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::queue::Name;
+use crate::wanted::Wanted;
 use health::Health;
 use pumped::Pumped;
-use wanted::Wanted;
 
 /// How often it looks whether transfers fail.
 const CHECKS_EVERY: Duration = Duration::from_secs(1);

@@ -1,15 +1,13 @@
 //! `redelay pump`: what it moves, whatever happens to it and to others.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use redelay::codec;
-use redelay_fixture::{Program, Server, until};
+use redelay_fixture::{Cluster, Program, Server, until};
 use serde_json::Value;
 
-use super::{LONG, at, client, redelay};
+use super::{LONG, at, client, page, redelay};
 
 const HOURS: &str = "4102444800000";
 
@@ -39,15 +37,8 @@ fn offer(server: &Server, queue: &[u8], payload: &[u8], due: &str) {
 
 /// Asks a pump for its health: the status, and the document.
 fn health(program: &Program) -> Option<(u16, Value)> {
-    let output = program.output();
-    let (_, rest) = output.split_once("its health is at http://")?;
-    let address = rest.split_once("/health")?.0;
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    Some((head.split(' ').nth(1)?.parse().ok()?, serde_json::from_str(body).ok()?))
+    let (status, body) = page(program, "its health is at http://", "/health")?;
+    Some((status, serde_json::from_str(&body).ok()?))
 }
 
 /// The exit code, when it ends.
@@ -248,16 +239,21 @@ fn it_goes_on_when_the_server_is_back() {
 
 #[test]
 fn queues_of_a_cluster() {
-    let cluster = Cluster::start(2);
-    let program = patient_pump(&cluster.url(), LONG, &["--search=200ms", "--health=127.0.0.1:0"]);
+    let cluster = Cluster::without_replicas(3);
+    let program = pump_at(&cluster.url(), &["--search=200ms", "--health=127.0.0.1:0"]);
     until("it has begun", || is_ready(&program));
     for n in 0..8 {
         let name = format!("q{n}");
-        cluster.server_of(&name);
-        offer(cluster.server_of(&name), name.as_bytes(), b"7", "1");
-        until("it is moved", || cluster.server_of(&name).list(&name).len() == 1);
+        let master = cluster.master_of(cluster.slot_of(&name));
+        offer(master, name.as_bytes(), b"7", "1");
+        until("it is moved", || master.list(&name).len() == 1);
     }
-    assert!(health(&program).is_some_and(|(status, _)| status == 200), "{}", program.output());
+    until("all is well", || health(&program).is_some_and(|(status, _)| status == 200));
+    // A cluster has its keys in several slots.
+    let split = pump_at(&cluster.url(), &["a}b"]);
+    until("it says so", || {
+        split.output().contains("a cluster would put the keys of `a}b` on several servers")
+    });
 }
 
 /// What a pump needs.

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use redelay::{Client, ErrorKind};
 
-use super::wanted::{Owner, Wanted, twin};
 use super::{BATCH, Event};
 use crate::connect::Session;
 use crate::escape;
@@ -14,6 +13,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::out::Out;
 use crate::queue::Name;
+use crate::wanted::{Owner, Wanted, twin};
 
 /// For how many queues it transfers at a time.
 const AT_A_TIME: usize = 16;

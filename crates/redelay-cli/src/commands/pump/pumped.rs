@@ -10,7 +10,6 @@ use redelay::inspector::{Inspector, Overview};
 
 use super::health::Report;
 use super::once::unclear;
-use super::wanted::{Owner, Wanted, twin};
 use super::{BATCH, Event};
 use crate::connect::Session;
 use crate::escape;
@@ -18,6 +17,7 @@ use crate::failure::{Failure, missing_right};
 use crate::human;
 use crate::out::Out;
 use crate::queue::Name;
+use crate::wanted::{Owner, Wanted, twin};
 
 /// For how long nothing must have been pending in a queue until it is left. The next announcement brings it
 /// back.
