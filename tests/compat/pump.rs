@@ -44,9 +44,8 @@ fn alone(version: &str) {
         if !cycle(&server, &mut java, n, "3") {
             still += 1;
             // What the manual recommends.
-            let key = "redisson_delay_queue_timeout:{q}";
-            let head: Vec<String> = server.get(["ZRANGE", key, "0", "0", "WITHSCORES"]);
-            server.cmd(["PUBLISH", CHANNEL, &head[1]]);
+            let (_, head) = server.zset("redisson_delay_queue_timeout:{q}").remove(0);
+            server.cmd(["PUBLISH", CHANNEL, &format!("{head:.0}")]);
             until("it is moved", || !server.list("q").is_empty());
             server.cmd(["DEL", "q"]);
         }
