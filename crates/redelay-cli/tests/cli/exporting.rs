@@ -6,7 +6,7 @@ use redelay_fixture::{Program, Server, until};
 
 use super::{LONG, fill, page, redelay};
 
-fn exporter(url: &str, timeout: &str, words: &[&str]) -> Program {
+pub(super) fn exporter(url: &str, timeout: &str, words: &[&str]) -> Program {
     let words: Vec<&str> =
         [timeout, "exporter", "--listen=127.0.0.1:0"].into_iter().chain(words.iter().copied()).collect();
     Program::start(env!("CARGO_BIN_EXE_redelay"), &words, &[("REDIS_URL", url), ("HOME", "/nonexistent")])
@@ -32,6 +32,18 @@ fn values(program: &Program) -> BTreeMap<String, f64> {
             (name.to_owned(), value.parse().expect("a number"))
         })
         .collect()
+}
+
+/// Names of queues that mean something to the format, to a terminal or to nobody.
+pub(super) const ODD_NAMES: [&[u8]; 8] =
+    [b"a\"b", b"a\\b", b"a\nb", b"\xff", b"\\xff", b"{x} y", "ü".as_bytes(), b"\x00\x1b[2J"];
+
+/// Something is overdue in each of them.
+pub(super) fn offer_to_odd_names(server: &Server) {
+    for name in ODD_NAMES {
+        let tag = if name.contains(&b'{') { name.to_vec() } else { [b"{", name, b"}"].concat() };
+        server.cmd([&b"ZADD"[..], &[b"redisson_delay_queue_timeout:", &tag[..]].concat(), b"1", b"x"]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,14 +97,10 @@ async fn a_queue_in_gauges() {
 #[test]
 fn names_are_labels_whatever_they_are() {
     let server = Server::start();
-    let names = [&b"a\"b"[..], b"a\\b", b"a\nb", b"\xff", b"\\xff", b"{x} y", "ü".as_bytes(), b"\x00\x1b[2J"];
-    for name in names {
-        let tag = if name.contains(&b'{') { name.to_vec() } else { [b"{", name, b"}"].concat() };
-        server.cmd([&b"ZADD"[..], &[b"redisson_delay_queue_timeout:", &tag[..]].concat(), b"1", b"x"]);
-    }
+    offer_to_odd_names(&server);
     let values = values(&exporter(&server.url(), LONG, &[]));
     let pending: Vec<_> = values.keys().filter(|key| key.starts_with("redelay_queue_pending")).collect();
-    assert_eq!(pending.len(), names.len(), "{pending:?}");
+    assert_eq!(pending.len(), ODD_NAMES.len(), "{pending:?}");
     for label in [
         r#"queue="a\"b""#,
         r#"queue="a\\b""#,

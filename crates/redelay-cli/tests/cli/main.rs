@@ -7,6 +7,8 @@ mod exporting;
 mod failures;
 mod names;
 mod offline;
+#[cfg(feature = "exporter")]
+mod prometheus;
 mod pumping;
 mod rights;
 mod watching;
