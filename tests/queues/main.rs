@@ -14,6 +14,7 @@ mod operations;
 mod operators;
 mod overdue;
 mod partitions;
+mod pumps;
 mod quarantine;
 mod reads;
 mod receiver_costs;
