@@ -3,12 +3,13 @@
 SHELL := /bin/sh
 
 EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))))
+# Examples that are packages.
+PROGRAMS := redelay-cancel-unless-paid redelay-demo redisson-dump
 # The names in [features] of a Cargo.toml, without `default` and the internal ones, which begin with an underscore.
 features_of = $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9-]*\) *=.*/\1/p' $(1) | grep -vx default)
-FEATURES := $(call features_of,Cargo.toml)
 CODEC_FEATURES := $(call features_of,crates/redisson-codec/Cargo.toml)
-# Those that redelay's own code, tests and examples ask for; the others only select codecs.
-ASKED_FEATURES = $(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src tests examples --include='*.rs' | cut -d '"' -f 2))
+# Those that redelay's own code asks for; the others only select codecs.
+OWN_FEATURES = $(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src --include='*.rs' | cut -d '"' -f 2))
 # Besides the server on PATH, the integration tests run with these.
 OTHER_SERVERS := redis-6.2 valkey-9.1
 # A package is made of what is committed. With changes that are not: make package PACKAGE_FLAGS=--allow-dirty
@@ -139,18 +140,15 @@ docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
 
 # Tests and examples depend on crates that turn on every codec, so what users of one feature get is seen only by `--lib`.
+# Features of redelay that only select a codec change none of its own code.
 features: components ## Clippy for both crates without features and with each single one; warnings are errors
 	@set -e; for feature in "" $(CODEC_FEATURES); do \
 		echo "redisson-codec: '$$feature'"; \
 		cargo clippy --quiet --package redisson-codec --no-default-features --features "$$feature" --lib -- -D warnings; \
 	done
-	@set -e; for feature in "" $(FEATURES); do \
+	@set -e; for feature in "" $(OWN_FEATURES); do \
 		echo "redelay: '$$feature'"; \
 		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --lib -- -D warnings; \
-	done
-	@set -e; for feature in "" $(ASKED_FEATURES); do \
-		echo "redelay, all targets: '$$feature'"; \
-		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --all-targets -- -D warnings; \
 	done
 
 msrv: ## builds both crates with the oldest Rust that Cargo.toml promises, which rustup installs
@@ -170,17 +168,14 @@ deny: ## licences, sources, duplicates and advisories of the dependencies: deny.
 semver: ## incompatible API changes since the last tag, or BASELINE_REV=<commit> (builds cargo-semver-checks once, half an hour)
 	scripts/semver.sh $(BASELINE_REV)
 
+# With all packages and features, as the tests, so that nothing is built once more. Lint builds them with the default ones.
 examples: ## runs every example, the demo, each with its own server, and `redisson-dump`
-	cargo build --examples
-	@set -e; for example in $(EXAMPLES); do \
+	cargo build --workspace --all-features --examples $(PROGRAMS:%=--bin %)
+	@set -e; for example in $(EXAMPLES:%=examples/%) $(filter redelay-%,$(PROGRAMS)); do \
 		echo "== $$example"; \
-		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
+		REDIS_URL= $(TIMEOUT) scripts/with-server.sh $(TARGET)/debug/$$example </dev/null; \
 	done
-	@set -e; for package in redelay-cancel-unless-paid redelay-demo; do \
-		echo "== $$package"; cargo build --package $$package; \
-		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --package $$package </dev/null; \
-	done
-	cargo run --quiet --package redisson-dump 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
+	$(TARGET)/debug/redisson-dump 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
 
 peer: ## builds the program that other checks drive redelay with; the last line is its path
 	cargo build --release --package redelay-peer

@@ -27,8 +27,9 @@ const LAST_BACKOFF: Duration = Duration::from_secs(5);
 /// to do no harm when it is gone. A random time in this range, so that the waiting clients do not all step in
 /// at once.
 const STAND_DOWN: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(30);
-/// If the head is this near, the call was only a little early, and no peer has transferred it.
-const EARLY: Duration = Duration::from_millis(5);
+/// A head within this time of the one that a call was made for is the same: the call was a little early, and no
+/// peer has transferred it. Both were computed from the server's clock, with an error each.
+const SAME: Duration = Duration::from_micros(500);
 /// The interval between the sweeps of all queues together: two a second.
 const SPREAD: Duration = Duration::from_millis(500);
 
@@ -194,8 +195,8 @@ impl Schedule {
         let stand_down = self.stand_down();
         let mut lost_race = false;
         self.update(queue, |state| {
-            let is_early = head.is_some_and(|head| head <= now + EARLY);
-            lost_race = !transferred && !is_early && state.head_of_run.is_some_and(|due| due <= now);
+            let was_for = state.head_of_run.filter(|due| *due <= now);
+            lost_race = !transferred && was_for.is_some_and(|due| head.is_none_or(|head| head > due + SAME));
             if transferred {
                 (state.peer_seen, state.stand_down) = (false, Duration::ZERO);
             } else if lost_race && state.peer_seen {

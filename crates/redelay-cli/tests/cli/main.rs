@@ -11,6 +11,7 @@ mod offline;
 mod prometheus;
 mod pumping;
 mod rights;
+mod scale;
 mod watching;
 
 use std::ffi::OsStr;

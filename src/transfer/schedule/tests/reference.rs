@@ -171,13 +171,10 @@ impl Pair {
                 let lost_race =
                     self.schedule.finished(queue, now, Transferred { head, transferred, clock: self.clock });
                 if let Some(known) = self.model.get_mut(&queue) {
-                    let was_due = known
-                        .named_before_run
-                        .take()
-                        .unwrap_or_default()
-                        .first()
-                        .is_some_and(|due| *due <= now);
-                    let has_lost = was_due && !transferred && head.is_none_or(|head| head > now + EARLY);
+                    let named = known.named_before_run.take().unwrap_or_default();
+                    let was_for = named.first().filter(|due| **due <= now);
+                    let has_lost =
+                        !transferred && was_for.is_some_and(|due| head.is_none_or(|head| head > *due + SAME));
                     prop_assert_eq!(lost_race, has_lost);
                     let next = (now + INTERVAL, now + INTERVAL + INTERVAL / 4);
                     *known = Known {

@@ -19,7 +19,8 @@ proptest! {
         lossy: bool,
         seed: u64,
     ) {
-        let mut world = World::new(&offers, &failures, processes, lossy, LATENCY, seed);
+        let in_ms: Vec<_> = offers.iter().map(|(at, delay)| (ms(*at), ms(*delay))).collect();
+        let mut world = World::new(&in_ms, &failures, processes, lossy, LATENCY, seed);
         world.run();
         prop_assert_eq!(world.transferred.len(), offers.len());
         // Known from the announcement, or from the sweep that replaces a lost one. Then one call may be in
@@ -46,7 +47,7 @@ proptest! {
         seed: u64,
     ) {
         let mut at = 1_000;
-        let offers: Vec<(u64, u64)> = gaps.iter().map(|gap| { at += gap; (0, at) }).collect();
+        let offers: Vec<_> = gaps.iter().map(|gap| { at += gap; (Duration::ZERO, ms(at)) }).collect();
         let failures = BTreeSet::new();
         let latency = ms(2);
         let mut world = World::new(&offers, &failures, processes, false, latency, seed);
@@ -62,6 +63,33 @@ proptest! {
         for (entry, at) in &world.transferred {
             let late = *at - entry.due.min(*at);
             prop_assert!(late <= STAND_DOWN.end + latency * 2, "{:?} is late by {:?}", entry, late);
+        }
+    }
+}
+
+/// Up to 5,000 entries a second: then the next one is nearly due when a call comes too late.
+#[test]
+fn who_loses_the_race_stands_down_at_any_rate() {
+    for gap in [200, 500, 1_000, 3_000, 7_000, 30_000].map(Duration::from_micros) {
+        for processes in [2, 4, 16] {
+            for seed in 0..5 {
+                let mut random = fastrand::Rng::with_seed(seed);
+                let mut at = ms(1_000);
+                let offers: Vec<_> = (0..1_000)
+                    .map(|_| {
+                        at += gap.mul_f64(2.0 * random.f64());
+                        (Duration::ZERO, at)
+                    })
+                    .collect();
+                let failures = BTreeSet::new();
+                let mut world = World::new(&offers, &failures, processes, false, ms(1), seed);
+                world.run_until(|world| world.transferred.len() >= 300);
+                let (runs, led) = (world.runs, world.leads);
+                world.run_until(|world| world.transferred.len() >= 900);
+                let (runs, led) = (world.runs - runs, world.leads - led);
+                println!("{gap:?}, {processes} processes: {runs} runs, of which {led} have transferred");
+                assert!(runs <= led + led / 10 + processes, "{gap:?}, {processes}: {runs} for {led}");
+            }
         }
     }
 }
@@ -113,6 +141,8 @@ struct World<'a> {
     latency: Duration,
     announcements: usize,
     runs: usize,
+    /// Those that transferred something.
+    leads: usize,
     clock: i64,
     origin: Instant,
     now: Instant,
@@ -121,7 +151,7 @@ struct World<'a> {
 
 impl<'a> World<'a> {
     fn new(
-        offers: &[(u64, u64)],
+        offers: &[(Duration, Duration)],
         failures: &'a BTreeSet<usize>,
         processes: usize,
         lossy: bool,
@@ -149,14 +179,15 @@ impl<'a> World<'a> {
             latency,
             announcements: 0,
             runs: 0,
+            leads: 0,
             clock: 0,
             origin,
             now: origin,
             random: fastrand::Rng::with_seed(seed),
         };
         for (number, (at, delay)) in offers.iter().enumerate() {
-            let offered = origin + ms(*at);
-            world.at(offered, Happening::Offered(Entry { due: offered + ms(*delay), offered, number }));
+            let offered = origin + *at;
+            world.at(offered, Happening::Offered(Entry { due: offered + *delay, offered, number }));
         }
         world
     }
@@ -236,6 +267,7 @@ impl<'a> World<'a> {
         let head = self.pending.first().map(|entry| entry.due);
         let clock = self.clock;
         if transferred {
+            self.leads += 1;
             self.last_transferrer = Some(process);
             for other in self.listening.clone() {
                 if other != process {
