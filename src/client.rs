@@ -245,8 +245,8 @@ impl Client {
         Inspector::new(self.engine.clone(), self.conn.clone())
     }
 
-    /// Returns a [`Pump`], which transfers for the queue of this name while it exists: the name on the server,
-    /// as the inspector finds it, not mapped, and not necessarily text. No command is sent.
+    /// Returns a [`Pump`], which transfers for the queue of this name while it exists. It is the name on the
+    /// server, as the inspector finds it: not mapped, and not necessarily text. No command is sent.
     ///
     /// # Examples
     /// ```no_run

@@ -18,8 +18,9 @@ use crate::transfer::{self, Watch};
 /// [`Inspector::queues`](crate::inspector::Inspector::queues) finds. Payloads are moved as they are. Entries
 /// that cannot be read go to the quarantine. The server's clock decides what is due.
 ///
-/// In a client that was built with [`ClientBuilder::transfer`](crate::client::ClientBuilder::transfer)`(false)`,
-/// only [`transfer`](Self::transfer) moves something.
+/// In a client that was built with
+/// [`ClientBuilder::transfer`](crate::client::ClientBuilder::transfer)`(false)`, only
+/// [`transfer`](Self::transfer) moves something.
 ///
 /// # Examples
 /// ```no_run

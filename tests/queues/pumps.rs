@@ -41,7 +41,8 @@ async fn a_queue_of_any_name_is_transferred() {
 #[tokio::test]
 async fn what_is_due_is_transferred_once() {
     let server = Server::start();
-    let client = Client::builder().url(server.url()).transfer(false).transfer_batch(2).connect().await.unwrap();
+    let client =
+        Client::builder().url(server.url()).transfer(false).transfer_batch(2).connect().await.unwrap();
     let pump = client.pump("q");
     soon(pump.transfer()).await.unwrap();
     for n in 1..=9 {

@@ -118,7 +118,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_pattern_ends(pattern: Vec<u8>, name: Vec<u8>) {
-            matches(&pattern, &name);
+            let _ = matches(&pattern, &name);
         }
 
         #[test]

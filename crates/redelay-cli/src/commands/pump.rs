@@ -1,9 +1,11 @@
 //! `redelay pump`: transfers for queues of others. `once` moves what is due now, and `pumped` has the
 //! queues that are transferred for as long as the program runs.
 
+mod event;
 mod health;
 mod once;
 mod pumped;
+mod twins;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,7 +13,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use redelay::inspector::{Happening, Inspector};
-use serde::Serialize;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -21,47 +22,19 @@ use crate::connect::Session;
 use crate::escape;
 use crate::failure::Failure;
 use crate::out::Out;
-use crate::queue::Name;
 use crate::wanted::Wanted;
+use event::Event;
 use health::Health;
 use pumped::Pumped;
+use twins::BATCH;
 
 /// How often it looks whether transfers fail.
 const CHECKS_EVERY: Duration = Duration::from_secs(1);
-/// How many names are looked at in one pipeline.
-const BATCH: usize = 50;
 
 /// What it says of itself on its first line.
 const NOTICE: &str = "Due entries move by the server's clock, also where that of a Redisson is behind. Entries \
     that cannot be read, at which a Redisson would stand still, go to the quarantine. Payloads are moved as \
     they are.";
-
-/// What it does, as a document.
-#[derive(Serialize)]
-#[serde(tag = "what", rename_all = "snake_case")]
-pub(crate) enum Event {
-    Started {
-        patterns: Vec<String>,
-        notice: &'static str,
-    },
-    /// From now on, this queue is transferred for.
-    Pumps {
-        #[serde(flatten)]
-        name: Name,
-    },
-    /// Nothing has been pending in it for long, so that it is transferred for again when that changes.
-    Leaves {
-        #[serde(flatten)]
-        name: Name,
-    },
-    /// `--once`: what was due in it.
-    Moved {
-        #[serde(flatten)]
-        name: Name,
-        transferred: u64,
-        quarantined: u64,
-    },
-}
 
 /// What was found.
 enum Found {

@@ -34,7 +34,9 @@ pub(super) struct OfQueue {
 type Read = fn(&OfQueue) -> Option<f64>;
 
 /// Name, help, another label, and the value.
-const OF_QUEUES: [(&str, &str, Option<(&str, &str)>, Read); 16] = [
+type Gauge = (&'static str, &'static str, Option<(&'static str, &'static str)>, Read);
+
+const OF_QUEUES: [Gauge; 16] = [
     ("redelay_queue_pending", "Entries with a due time, including overdue ones", None, |queue| {
         count(queue.overview.pending)
     }),

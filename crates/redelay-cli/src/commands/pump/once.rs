@@ -6,14 +6,15 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use redelay::{Client, ErrorKind};
 
-use super::{BATCH, Event};
+use super::event::Event;
+use super::twins::{BATCH, look, unclear};
 use crate::connect::Session;
 use crate::escape;
 use crate::failure::Failure;
 use crate::human;
 use crate::out::Out;
 use crate::queue::Name;
-use crate::wanted::{Owner, Wanted, twin};
+use crate::wanted::{Owner, Wanted};
 
 /// For how many queues it transfers at a time.
 const AT_A_TIME: usize = 16;
@@ -92,7 +93,7 @@ async fn find(
     let found = session.inspector.queues("*").try_filter(|name| std::future::ready(wanted.matches(name)));
     let mut batches = std::pin::pin!(found.try_chunks(BATCH));
     while let Some(batch) = batches.try_next().await.map_err(|error| Failure::from(error.1))? {
-        for (queue, twin) in super::pumped::look(&session.inspector, &batch).await? {
+        for (queue, twin) in look(&session.inspector, &batch).await? {
             let is_idle = queue.pending == Some(0) || queue.overdue == Some(0);
             if is_idle || names.contains(&queue.name) {
                 continue;
@@ -113,13 +114,4 @@ async fn find(
         }
     }
     Ok(failure)
-}
-
-/// Why a queue is left out.
-pub(crate) fn unclear(session: &Session, name: &[u8]) -> String {
-    let other = twin(name).unwrap_or_default();
-    let [name, other] = [name, &other[..]].map(|name| escape::bytes(session.own_name(name)));
-    format!(
-        "`{name}` is left out: `{other}` is in use, too, and both have the same keys of pending entries; name the one that is meant"
-    )
 }

@@ -6,18 +6,17 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use redelay::Client;
 use redelay::admin::Pump;
-use redelay::inspector::{Inspector, Overview};
 
+use super::event::Event;
 use super::health::Report;
-use super::once::unclear;
-use super::{BATCH, Event};
+use super::twins::{BATCH, look, unclear};
 use crate::connect::Session;
 use crate::escape;
 use crate::failure::{Failure, missing_right};
 use crate::human;
 use crate::out::Out;
 use crate::queue::Name;
-use crate::wanted::{Owner, Wanted, twin};
+use crate::wanted::{Owner, Wanted};
 
 /// For how long nothing must have been pending in a queue until it is left. The next announcement brings it
 /// back.
@@ -44,22 +43,6 @@ struct OfQueue {
     idle: Option<(Instant, u64)>,
     is_failing: bool,
     quarantined: u64,
-}
-
-/// Looks at these queues, and at their twins, which share their pending keys.
-pub(crate) async fn look(
-    inspector: &Inspector,
-    names: &[Bytes],
-) -> redelay::Result<Vec<(Overview, Option<Overview>)>> {
-    let twins: Vec<Option<Bytes>> = names.iter().map(|name| twin(name)).collect();
-    let of_twins: Vec<&Bytes> = twins.iter().flatten().collect();
-    let (queues, of_twins) = futures::try_join!(inspector.overview(names), inspector.overview(&of_twins))?;
-    let mut of_twins = of_twins.into_iter();
-    Ok(queues
-        .into_iter()
-        .zip(twins)
-        .map(|(queue, twin)| (queue, twin.and_then(|_| of_twins.next())))
-        .collect())
 }
 
 impl<'a> Pumped<'a> {
