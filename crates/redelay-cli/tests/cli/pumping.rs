@@ -7,7 +7,7 @@ use redelay::codec;
 use redelay_fixture::{Cluster, Program, Server, until};
 use serde_json::Value;
 
-use super::{LONG, at, client, page, redelay};
+use super::{LONG, Ran, at, client, page, program, redelay};
 
 const HOURS: &str = "4102444800000";
 
@@ -131,6 +131,25 @@ fn a_queue_whose_owner_is_not_clear_is_left_out() {
     offer(&server, b"q", b"due", "1");
     redelay(&server, ["pump", "--once"]).ok();
     assert_eq!((server.list("q").len(), server.list("{q}").len()), (0, 3));
+}
+
+#[test]
+fn names_have_the_prefix_of_the_profile() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("redelay")).unwrap();
+    let file = folder.path().join("redelay/config.toml");
+    std::fs::write(&file, format!("[default]\nurl = '{}'\nname_prefix = 'shop:'", server.url())).unwrap();
+    for name in [&b"shop:orders"[..], b"shop:mails", b"other"] {
+        offer(&server, name, b"7", "1");
+    }
+    for (words, said) in [(&["mails"][..], "mails: moved 1 entry\n"), (&[], "orders: moved 1 entry\n")] {
+        let mut command = program();
+        command.env("XDG_CONFIG_HOME", folder.path()).args([LONG, "pump", "--once"]).args(words);
+        let out = Ran::new(&command.output().unwrap()).ok();
+        assert!(out.contains(said) && out.ends_with("moved 1 entry of 1 queue\n"), "{out}");
+    }
+    assert_eq!((server.list("shop:orders").len(), server.list("other").len()), (1, 0));
 }
 
 #[test]
