@@ -38,8 +38,10 @@ const NOTICE: &str = "Due entries move by the server's clock, also where that of
 
 /// What was found.
 enum Found {
-    /// These queues.
+    /// These queues, by their keys.
     Names(Vec<Bytes>),
+    /// This queue, into which something was offered.
+    Announced(Bytes),
     /// All keys were searched.
     All,
     /// They could not be searched, or not listened for.
@@ -127,7 +129,7 @@ async fn listen(
     while let Some(happening) = happenings.try_next().await? {
         match happening {
             Happening::Announced { queue, .. } if wanted.matches(&queue) => {
-                send(found, Found::Names(vec![queue])).await;
+                send(found, Found::Announced(queue)).await;
             }
             // The search that has begun with the program finds what was announced before.
             Happening::Listening if !std::mem::take(&mut is_first) => again.notify_one(),
@@ -153,7 +155,8 @@ async fn transfer(
     loop {
         tokio::select! {
             Some(found) = found.recv() => match found {
-                Found::Names(names) => pumped.found(names).await?,
+                Found::Names(names) => pumped.found(names, false).await?,
+                Found::Announced(name) => pumped.found(vec![name], true).await?,
                 Found::All => pumped.searched().await?,
                 Found::Not(why) => pumped.not_searched(why),
             },

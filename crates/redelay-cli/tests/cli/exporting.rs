@@ -146,7 +146,7 @@ fn a_server_that_is_away_is_down() {
         for n in 0..queues {
             server.cmd(["ZADD", &format!("redisson_delay_queue_timeout:{{q{n}}}"), "1", "x"]);
         }
-        let program = exporter(&server.url(), "--timeout=2s", &["--interval=1ms", "--search=300ms"]);
+        let program = exporter(&server.url(), "--timeout=10s", &["--interval=1ms", "--search=300ms"]);
         until("it is up", || values(&program)["redelay_up"] == 1.0);
         server.kill_9();
         until("it is down", || {

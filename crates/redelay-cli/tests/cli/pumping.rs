@@ -131,6 +131,15 @@ fn a_queue_whose_owner_is_not_clear_is_left_out() {
     offer(&server, b"q", b"due", "1");
     redelay(&server, ["pump", "--once"]).ok();
     assert_eq!((server.list("q").len(), server.list("{q}").len()), (0, 3));
+    // Announcements and searches name the other one, too.
+    let program = pump(&server, &["--search=100ms"]);
+    until("it listens", || server.get::<u64, _>(["PUBSUB", "NUMPAT"]) == 2);
+    for n in 4..8 {
+        offer(&server, b"q", b"due", "1");
+        server.cmd(["PUBLISH", "redisson_delay_queue_channel:{q}", "1"]);
+        until("it is moved", || server.list("{q}").len() == n);
+    }
+    assert!(server.list("q").is_empty() && !program.output().contains("\nq: pumped"), "{}", program.output());
 }
 
 #[test]
@@ -243,7 +252,7 @@ async fn several_are_killed_and_frozen_and_every_payload_is_moved_once() {
 #[test]
 fn it_goes_on_when_the_server_is_back() {
     let server = Server::start();
-    let program = patient_pump(&server.url(), "--timeout=5s", &["--search=500ms", "--health=127.0.0.1:0"]);
+    let program = patient_pump(&server.url(), "--timeout=10s", &["--search=500ms", "--health=127.0.0.1:0"]);
     until("all is well", || health(&program).is_some_and(|(status, _)| status == 200));
     server.kill_9();
     until("it says so", || {

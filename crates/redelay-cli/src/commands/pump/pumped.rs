@@ -16,7 +16,7 @@ use crate::failure::{Failure, missing_right};
 use crate::human;
 use crate::out::Out;
 use crate::queue::Name;
-use crate::wanted::{Owner, Wanted};
+use crate::wanted::{Owner, Wanted, twin};
 
 /// For how long nothing must have been pending in a queue until it is left. The next announcement brings it
 /// back.
@@ -39,8 +39,7 @@ pub(crate) struct Pumped<'a> {
 
 struct OfQueue {
     pump: Pump,
-    /// Since when nothing has been seen to be pending, and how many entries had been moved then.
-    idle: Option<(Instant, u64)>,
+    idle: Idle,
     is_failing: bool,
     quarantined: u64,
 }
@@ -68,9 +67,13 @@ impl<'a> Pumped<'a> {
         Self { queues: named.collect(), ..new }
     }
 
-    /// Transfers for those of these queues in which something is pending.
-    pub(crate) async fn found(&mut self, mut names: Vec<Bytes>) -> Result<(), Failure> {
-        names.retain(|name| !self.queues.contains_key(name) && !self.left_out.contains(name));
+    /// Transfers for those of these queues in which something is pending, or was when they were announced.
+    pub(crate) async fn found(&mut self, mut names: Vec<Bytes>, are_announced: bool) -> Result<(), Failure> {
+        let has = |name: &Bytes| self.queues.contains_key(name);
+        names.retain(|name| {
+            let twin = twin(name);
+            !has(name) && !twin.as_ref().is_some_and(has) && !self.left_out.contains(name)
+        });
         if names.is_empty() {
             return Ok(());
         }
@@ -80,7 +83,7 @@ impl<'a> Pumped<'a> {
             Err(error) => return Failure::passes(error).map(drop),
         };
         for (queue, twin) in looks {
-            if queue.pending == Some(0) {
+            if queue.pending == Some(0) && !are_announced {
                 continue;
             }
             match twin.as_ref().map_or(Owner::This, |twin| self.wanted.owner(&queue, twin)) {
@@ -139,7 +142,10 @@ impl<'a> Pumped<'a> {
             for queue in overviews {
                 let is_empty = queue.pending == Some(0) && queue.list_len == Some(0);
                 let Some(pumped) = self.queues.get_mut(&queue.name) else { continue };
-                if pumped.is_idle(is_empty) && !self.wanted.names.contains(&queue.name) {
+                let transferred = pumped.pump.stats().transferred;
+                if pumped.idle.is_long(is_empty, transferred, Instant::now())
+                    && !self.wanted.names.contains(&queue.name)
+                {
                     self.queues.remove(&queue.name);
                     let text = format!("no longer pumped: nothing was pending for {}", human::span(IDLE));
                     self.say(&queue.name, |name| Event::Leaves { name }, &text)?;
@@ -220,16 +226,44 @@ impl<'a> Pumped<'a> {
 
 impl OfQueue {
     fn new(client: &Client, name: &[u8]) -> Self {
-        Self { pump: client.pump(name), idle: None, is_failing: false, quarantined: 0 }
+        Self { pump: client.pump(name), idle: Idle::default(), is_failing: false, quarantined: 0 }
     }
+}
 
-    /// Whether nothing has been pending for long. `is_empty` says that nothing is now.
-    fn is_idle(&mut self, is_empty: bool) -> bool {
-        let transferred = self.pump.stats().transferred;
-        let (since, before) = *self.idle.get_or_insert_with(|| (Instant::now(), transferred));
-        if !is_empty || before != transferred {
-            self.idle = None;
+/// Since when nothing has been seen to be pending, and how many entries had been moved then.
+#[derive(Default)]
+struct Idle(Option<(Instant, u64)>);
+
+impl Idle {
+    /// Whether that was long ago. `is_empty` says that nothing is pending now, and `transferred` how many
+    /// entries have been moved.
+    fn is_long(&mut self, is_empty: bool, transferred: u64, now: Instant) -> bool {
+        if !is_empty {
+            self.0 = None;
+            return false;
         }
-        self.idle.is_some() && since.elapsed() >= IDLE
+        match self.0 {
+            Some((since, before)) if before == transferred => now - since >= IDLE,
+            _ => {
+                self.0 = Some((now, transferred));
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_idle_if_nothing_is_pending_and_nothing_moves() {
+        let (mut idle, begun) = (Idle::default(), Instant::now());
+        let mut is_long =
+            |is_empty, transferred, hours| idle.is_long(is_empty, transferred, begun + hours * IDLE);
+        assert!(!is_long(true, 0, 0) && is_long(true, 0, 1), "nothing has happened");
+        assert!(!is_long(true, 7, 2) && !is_long(true, 8, 4), "something was moved in between");
+        assert!(!is_long(false, 8, 6) && !is_long(true, 8, 7), "something was pending");
+        assert!(is_long(true, 8, 8));
     }
 }
