@@ -36,12 +36,12 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo install-cli quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
+.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
-FOR_USERS := demo install-cli examples docs
-FOR_RELEASES := deny semver package peer
+FOR_USERS := demo install-cli static-cli deb examples docs
+FOR_RELEASES := deny semver package ship peer
 
 help: ## this list
 	@awk -F ':.*## ' -v users="$(FOR_USERS)" -v releases="$(FOR_RELEASES)" ' \
@@ -69,6 +69,12 @@ demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redis
 
 install-cli: ## installs the command `redelay`, which looks into any queue: docs/operate.md
 	cargo install --locked --path crates/redelay-cli
+
+static-cli: ## the same as one file for any Linux, in target/static, with completions and manual pages (minutes)
+	scripts/static-cli.sh
+
+deb: static-cli ## the same as a Debian package (builds cargo-deb once)
+	scripts/deb.sh
 
 # Most of these tests wait most of the time.
 quick: lint ## what fails first after most mistakes, three minutes: lint, the unit tests, and `queues` with the server on PATH
@@ -184,5 +190,9 @@ peer: ## builds the program that other checks drive redelay with; the last line 
 package: ## both packages as they would be published: builds them, and checks their files and links
 	cargo package --package redisson-codec --package redelay $(PACKAGE_FLAGS)
 	scripts/package-check.py $(TARGET)/package
+
+ship: components ## builds what is shipped of the command `redelay`, and checks it: the steps of its Dockerfile, a Debian package (builds cargo-deb once; minutes)
+	cargo clippy --package redelay-cli --no-default-features -- -D warnings
+	scripts/with-server.sh scripts/check-cli.py
 
 ci: lint test docs features fuzz-check msrv examples package ## everything that CI runs

@@ -2,8 +2,8 @@
 //! read.
 //!
 //! `find` finds queues, `overview` counts what is in them, and a file for each place reads what is there:
-//! `pending`, `ready`, `messages`, `quarantine`, `schedules`. They read through `look`, and go on behind a
-//! [`Place`].
+//! `pending`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through `look`, and go on
+//! behind a [`Place`].
 
 mod due;
 mod find;
@@ -13,6 +13,7 @@ mod messages;
 mod overview;
 mod pending;
 mod place;
+mod pops;
 mod quarantine;
 mod ready;
 mod schedules;

@@ -51,6 +51,9 @@ pub(crate) struct Connection {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Lists the queues of a server, the worst first
+    ///
+    /// A queue is found if something is pending, if redelay keeps something of it, or if a client has it
+    /// open.
     Ls {
         /// Which queues: * is anything, ? one byte, [ab] one of these, \ takes the next one as it is
         #[arg(default_value = "*", value_name = "PATTERN")]
@@ -63,6 +66,8 @@ pub(crate) enum Command {
         queue: OsString,
     },
     /// Lists what is in a queue, with the payloads
+    ///
+    /// The last line says how to go on.
     List {
         /// The name of the queue, as ls prints it
         #[arg(value_name = "QUEUE")]
@@ -76,6 +81,8 @@ pub(crate) enum Command {
         /// Goes on behind this place, as the page before ends
         #[arg(long, value_name = "PLACE", value_parser = place)]
         after: Option<Place>,
+        #[command(flatten)]
+        decoder: Decoding,
     },
     /// Counts how many entries become due when
     Due {
@@ -90,10 +97,26 @@ pub(crate) enum Command {
         count: u16,
     },
     /// Prints announcements and transfers as they happen, without payloads
+    ///
+    /// Redisson publishes no transfers.
     Watch {
         /// Which queues, as ls has it
         #[arg(default_value = "*", value_name = "PATTERN")]
         pattern: OsString,
+    },
+    /// Shows the queues of a server again and again, on the whole terminal
+    ///
+    /// Keys: arrows move, Enter opens a queue and Esc leaves it, / filters, s sorts, r reverses, Space
+    /// pauses, v shows the payloads of an open queue, q quits. It looks for new queues every 30 s, or less
+    /// often where that takes long.
+    #[cfg(feature = "top")]
+    Top {
+        /// Which queues, as ls has it
+        #[arg(default_value = "*", value_name = "PATTERN")]
+        pattern: OsString,
+        /// How often
+        #[arg(long, default_value = "2s", value_name = "TIME", value_parser = interval)]
+        interval: Duration,
     },
     /// Moves due entries to their ready lists, beside Redisson
     ///
@@ -114,9 +137,12 @@ pub(crate) enum Command {
         /// Reads it with this codec
         #[arg(long, value_name = "CODEC", value_parser = format)]
         codec: Option<Format>,
+        #[command(flatten)]
+        decoder: Decoding,
     },
     /// Prints the completions of a shell
     Completions {
+        /// For which shell
         #[arg(value_name = "SHELL")]
         shell: clap_complete::Shell,
     },
@@ -186,6 +212,20 @@ pub(crate) enum What {
     Quarantine,
     /// Schedules
     Schedules,
+    /// What processes had popped when they died, and what is being popped now
+    Pops,
+}
+
+/// A program that reads payloads.
+#[derive(Args, Debug)]
+pub(crate) struct Decoding {
+    /// Reads payloads with a program of yours: a line for sh, which gets the bytes on stdin and prints text
+    ///
+    /// It runs once for each payload, for at most 10 s, and may print 1 MiB. If it prints JSON, that is the
+    /// value. If it fails, the row says so, and the payload is shown as without it. A profile that masks
+    /// values does not allow it, because what it prints cannot be masked.
+    #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
+    pub(crate) decoder: Option<String>,
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -193,6 +233,13 @@ fn time(text: &str) -> Result<Duration, String> {
         Ok(time) if time.as_millis() > 0 => Ok(time),
         _ => Err("expected a time of at least 1 ms, such as 10m, 90s or 1h".into()),
     }
+}
+
+/// The time between two looks.
+#[cfg(feature = "top")]
+fn interval(text: &str) -> Result<Duration, String> {
+    let least = Duration::from_millis(500);
+    time(text).ok().filter(|time| *time >= least).ok_or_else(|| "expected a time of at least 500ms".into())
 }
 
 fn place(text: &str) -> Result<Place, String> {

@@ -104,9 +104,9 @@ impl Session {
                 let entries = self.inspector.pending(&queue.name, None, most).await?;
                 Ok(entries.into_iter().filter_map(|entry| entry.payload).collect())
             };
-            match some_of(read, SAMPLE).await {
+            match some_of(read, Bytes::len, SAMPLE).await {
                 Ok(payloads) => sample = payloads,
-                Err(error) => refusal = Some(refused(error)?),
+                Err(error) => refusal = Some(refused("a codec", error)?),
             }
         }
         if sample.len() < SAMPLE && queue.ready != Some(0) {
@@ -114,9 +114,9 @@ impl Session {
                 let ready = self.inspector.ready(&queue.name, None, most).await?;
                 Ok(ready.into_iter().map(|ready| ready.payload).collect())
             };
-            match some_of(read, SAMPLE - sample.len()).await {
+            match some_of(read, Bytes::len, SAMPLE - sample.len()).await {
                 Ok(payloads) => sample.extend(payloads),
-                Err(error) => refusal = Some(refused(error)?),
+                Err(error) => refusal = Some(refused("a codec", error)?),
             }
         }
         Ok((sample, refusal))
@@ -162,19 +162,20 @@ impl Session {
     }
 }
 
-/// The first payload, and with it up to `most` if it is short.
-async fn some_of(
-    read: impl AsyncFn(usize) -> redelay::Result<Vec<Bytes>>,
+/// The first one, and with it up to `most` if it is short.
+pub(crate) async fn some_of<T>(
+    read: impl AsyncFn(usize) -> redelay::Result<Vec<T>>,
+    length: impl Fn(&T) -> usize,
     most: usize,
-) -> redelay::Result<Vec<Bytes>> {
+) -> redelay::Result<Vec<T>> {
     let first = read(1).await?;
-    if most > 1 && first.iter().all(|payload| payload.len() <= SHORT) { read(most).await } else { Ok(first) }
+    if most > 1 && first.iter().all(|one| length(one) <= SHORT) { read(most).await } else { Ok(first) }
 }
 
 /// What the server has refused, if that is the reason.
-fn refused(error: Error) -> Result<String, Failure> {
+pub(crate) fn refused(what: &str, error: Error) -> Result<String, Failure> {
     match error.kind() {
-        ErrorKind::Refused => Ok(format!("a codec is unknown: {}", Failure::from(error))),
+        ErrorKind::Refused => Ok(format!("{what} is unknown: {}", Failure::from(error))),
         _ => Err(error.into()),
     }
 }

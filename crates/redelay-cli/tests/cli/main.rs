@@ -12,6 +12,8 @@ mod prometheus;
 mod pumping;
 mod rights;
 mod scale;
+mod schemas;
+mod top;
 mod watching;
 
 use std::ffi::OsStr;
@@ -157,6 +159,15 @@ async fn fill(server: &Server) {
     delayed.schedule("nightly").every(24 * HOUR).upsert(&payloads[1]).await.expect("a schedule");
     ready.put(&payloads[3]).await.expect("a put");
     server.cmd(["RPUSH", "redelay:quarantine:{orders}", "4102444800000", "junk\x1b"]);
+    let hello = &payloads[2];
+    let entry = [&b"\x08\x10\x68\x90\xaa\x3e\x21\x91\x25\x06\0\0\0\0\0\0\0"[..], hello].concat();
+    let pops = "local function leave(id, kind, ...)
+            redis.call('HSET', KEYS[1], id, cmsgpack.pack({kind, 1795252457299, {...}}))
+        end
+        leave('pop-1', 'LPOP', ARGV[1], ARGV[1])
+        leave('pop-2', 'poll', ARGV[2], '4102444800000')";
+    let words = ["EVAL", pops, "1", "redelay:popped:{orders}"].map(str::as_bytes);
+    server.cmd(words.into_iter().chain([&hello[..], &entry]));
     drop(receiver);
     client.shutdown().await;
 }

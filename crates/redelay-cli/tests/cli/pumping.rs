@@ -7,6 +7,7 @@ use redelay::codec;
 use redelay_fixture::{Cluster, Program, Server, until};
 use serde_json::Value;
 
+use super::schemas::are_as_documented;
 use super::{LONG, Ran, at, client, page, program, redelay};
 
 const HOURS: &str = "4102444800000";
@@ -81,6 +82,7 @@ fn once_moves_what_is_due_and_nothing_else() {
     offer(&server, b"mails", b"again", "1");
     let moved = redelay(&server, ["pump", "--once", "--json", "orders"]).json();
     assert_eq!(moved.len(), 1);
+    are_as_documented("pump", &moved, &["queue_hex", "patterns", "notice"]);
     assert_eq!((&moved[0]["what"], &moved[0]["queue"]), (&"moved".into(), &"orders".into()));
     assert_eq!((&moved[0]["transferred"], &moved[0]["quarantined"]), (&1.into(), &0.into()));
     assert_eq!(server.list("mails").len(), 0);
@@ -191,6 +193,9 @@ fn queues_that_are_created_later_are_pumped_until_a_signal_comes() {
         assert_eq!(exit_code(&program), Some(0), "{}", program.output());
         let output = program.output();
         if is_json {
+            let lines = output.lines().filter(|line| line.starts_with('{'));
+            let documents: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+            are_as_documented("pump", &documents, &["queue_hex", "transferred", "quarantined"]);
             assert!(output.contains(r#"{"what":"pumps","queue":"{shop}new"}"#), "{output}");
         } else {
             assert!(output.contains("\nnew: pumped\n"), "{output}");
