@@ -60,7 +60,12 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
         last: AsyncMutex::default(),
     });
     exporter.set(find(&session.inspector, &wanted, most).await?);
-    out.line(&format!("{} · metrics at http://{address}/metrics", servers.line()))?;
+    let line = format!("{} · metrics at http://{address}/metrics", servers.line());
+    if out.is_json {
+        out.note(&line);
+    } else {
+        out.line(&line)?;
+    }
     let never = tokio::select! {
         never = http::serve(listener, pages(&exporter)) => never,
         end = search(&exporter, &wanted, most, exporting.search, out) => end?,
