@@ -49,7 +49,7 @@ scripts! {
     OFFER: "dbf183cdd2132b7c70217df266f7193b77e8070d",
         [timeout_set, ordered_list, channel, receipt],
         ["offer"];
-    TRANSFER: "0b3e1db84bcb4cd2706169c94e6d4696f5c85712",
+    TRANSFER: "9b2754ed13a7a61576ada11965fb381a38a6d02c",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer"];

@@ -30,6 +30,7 @@ pub(crate) async fn all_due(
             // Not the id of the task, which would take it for one of its own.
             client_id: "once".into(),
             cursor,
+            tells_peers: true,
             looks_for_schedules: false,
         };
         let reply = call.run().await.result?;

@@ -249,6 +249,7 @@ impl Task {
             budget: self.settings.budget,
             client_id: self.client_id.clone(),
             cursor: std::mem::take(&mut queue.cursor),
+            tells_peers: self.schedule.tells_peers(id),
             looks_for_schedules: queue.upkeep.looks_for_schedules(),
         };
         let (run, longest) = (call.run(), self.longest_run);

@@ -7,7 +7,7 @@ use futures::TryStreamExt;
 use redelay::delayed_queue::EntryFormat;
 use redelay::inspector::{Happening, Happenings, Inspector, Place, Role};
 use redelay::{Client, ErrorKind, Result, codec};
-use redelay_fixture::{Cluster, Server, until};
+use redelay_fixture::{Cluster, Server, redis, until};
 use redelay_support::{
     HOUR, MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, soon, still_builder, still_text_queues,
 };
@@ -441,6 +441,24 @@ async fn what_is_refused_is_unknown() {
     assert_eq!((overview.waiting, overview.dead_letters), (None, Some(10)));
     assert!(overview.unknown[0].why.contains("redelay:retries:{q}"), "{:?}", overview.unknown);
     assert_eq!(overview.unknown[0].permission, None);
+}
+
+/// Valkey 9.1.2 counts hundreds of millions of listeners when there are 8, 15 or 16.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_count_that_cannot_be_is_unknown() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let mut listeners = Vec::new();
+    for count in 1..=20 {
+        let mut listener = server.redis();
+        redis::cmd("SUBSCRIBE").arg("redisson_delay_queue_channel:{q}").exec(&mut listener).unwrap();
+        listeners.push(listener);
+        let [q] = &soon(client.inspector().overview(&["q"])).await.unwrap()[..] else { panic!("one queue") };
+        match q.transferring_processes {
+            Some(counted) => assert_eq!(counted, count),
+            None => assert!(q.unknown[0].what == "transferring_processes", "{:?}", q.unknown),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,6 +14,7 @@ mod operations;
 mod operators;
 mod overdue;
 mod partitions;
+mod peers;
 mod pumps;
 mod quarantine;
 mod reads;

@@ -27,7 +27,7 @@ proptest! {
         // flight, and the next one transfers it. Failures add their pauses, at most all of them in a row.
         let known = LATENCY + if lossy { INTERVAL + INTERVAL / 4 } else { Duration::ZERO };
         let pauses: Duration = (0..failures.len()).map(|times| ms(50 << times) + LATENCY * 2).sum();
-        let others = if processes > 1 { STAND_DOWN.end } else { Duration::ZERO };
+        let others = if processes > 1 { STAND_DOWN_QUIETLY.end } else { Duration::ZERO };
         for (entry, at) in &world.transferred {
             let due = entry.due.max(entry.offered + known);
             prop_assert!(*at >= entry.due, "{:?} was transferred before its time", entry);
@@ -75,7 +75,9 @@ fn who_loses_the_race_stands_down_at_any_rate() {
             for seed in 0..5 {
                 let mut random = fastrand::Rng::with_seed(seed);
                 let mut at = ms(1_000);
-                let offers: Vec<_> = (0..1_000)
+                // A second until they agree.
+                let (early, late) = ((1e6 / gap.as_micros() as f64) as usize + 20, 400);
+                let offers: Vec<_> = (0..early + late + 100)
                     .map(|_| {
                         at += gap.mul_f64(2.0 * random.f64());
                         (Duration::ZERO, at)
@@ -83,12 +85,25 @@ fn who_loses_the_race_stands_down_at_any_rate() {
                     .collect();
                 let failures = BTreeSet::new();
                 let mut world = World::new(&offers, &failures, processes, false, ms(1), seed);
-                world.run_until(|world| world.transferred.len() >= 300);
-                let (runs, led) = (world.runs, world.leads);
-                world.run_until(|world| world.transferred.len() >= 900);
-                let (runs, led) = (world.runs - runs, world.leads - led);
-                println!("{gap:?}, {processes} processes: {runs} runs, of which {led} have transferred");
+                world.run_until(|world| world.transferred.len() >= early);
+                let (runs, led, told, begun) = (world.runs, world.leads, world.messages, world.now);
+                world.run_until(|world| world.transferred.len() >= early + late);
+                let (runs, led, told) = (world.runs - runs, world.leads - led, world.messages - told);
+                println!(
+                    "{gap:?}, {processes} processes: {runs} runs, {led} have transferred, {told} messages"
+                );
                 assert!(runs <= led + led / 10 + processes, "{gap:?}, {processes}: {runs} for {led}");
+                let pauses = (world.now - begun).as_micros() / QUIET.as_micros();
+                let peers = processes - 1;
+                assert!(
+                    told <= led * peers && (gap > QUIET || told <= (pauses as usize + 2) * peers * 3 / 2),
+                    "{told}"
+                );
+                world.stopped.insert(world.last_transferrer.unwrap());
+                world.run();
+                let late = world.transferred.iter().map(|(entry, at)| *at - entry.due.min(*at)).max();
+                println!("  at most {late:?} late");
+                assert!(late.unwrap() <= ms(110), "{gap:?}, {processes}: {late:?}");
             }
         }
     }
@@ -112,6 +127,7 @@ enum Happening {
     Executed {
         process: Process,
         failing: bool,
+        tells: bool,
     },
     Replied {
         process: Process,
@@ -143,6 +159,8 @@ struct World<'a> {
     runs: usize,
     /// Those that transferred something.
     leads: usize,
+    /// Those that peers have got.
+    messages: usize,
     clock: i64,
     origin: Instant,
     now: Instant,
@@ -180,6 +198,7 @@ impl<'a> World<'a> {
             announcements: 0,
             runs: 0,
             leads: 0,
+            messages: 0,
             clock: 0,
             origin,
             now: origin,
@@ -207,7 +226,8 @@ impl<'a> World<'a> {
                 while let Next::Run(_) = self.schedules[process].next(self.now) {
                     let failing = self.failures.contains(&self.runs);
                     self.runs += 1;
-                    self.soon(Happening::Executed { process, failing });
+                    let tells = self.schedules[process].tells_peers(0);
+                    self.soon(Happening::Executed { process, failing, tells });
                 }
                 if let Next::Sleep(at) = self.schedules[process].next(self.now) {
                     wake = wake.min(at);
@@ -243,7 +263,7 @@ impl<'a> World<'a> {
             Happening::PeerTransferred(process, head, clock) => {
                 self.schedules[process].on_peer_transfer(0, self.now, head, clock);
             }
-            Happening::Executed { process, failing } => self.execute(process, failing),
+            Happening::Executed { process, failing, tells } => self.execute(process, failing, tells),
             Happening::Replied { process, head, transferred, clock } => {
                 let outcome = Transferred { head, transferred, clock };
                 if self.schedules[process].finished(0, self.now, outcome) && self.listening.insert(process) {
@@ -255,7 +275,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn execute(&mut self, process: Process, failing: bool) {
+    fn execute(&mut self, process: Process, failing: bool, tells: bool) {
         self.clock += 1;
         let before = self.transferred.len();
         if !failing || self.random.bool() {
@@ -269,8 +289,10 @@ impl<'a> World<'a> {
         if transferred {
             self.leads += 1;
             self.last_transferrer = Some(process);
+            let is_told = tells || head.is_none_or(|head| head > self.now + QUIET);
             for other in self.listening.clone() {
-                if other != process {
+                if other != process && is_told {
+                    self.messages += 1;
                     self.publish(other, Happening::PeerTransferred(other, head, clock));
                 }
             }
