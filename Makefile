@@ -36,7 +36,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
+.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -113,6 +113,10 @@ mutants: ## mutation testing of the pure modules, an hour: .cargo/mutants.toml (
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, BullMQ and asynq, 90 minutes; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
 	cargo run --release --quiet --package redelay-beside -- $(BENCH_FLAGS)
+
+bench-looking: ## what looking costs a server with a million entries: every command, a minute of `top`, a minute of the exporter
+	cargo build --release --package redelay-cli --all-features
+	benches/looking.py $(TARGET)/release/redelay
 
 # Published numbers name the commit they were measured at. Half an hour is too long to find out at the end.
 clean-tree:
