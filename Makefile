@@ -97,6 +97,7 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class redisson_reads
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
+	REDELAY_CYCLES=1000 cargo test --workspace --all-features --test compat -- --nocapture a_pump
 	@# It moves slots in another way, too.
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 
@@ -130,10 +131,11 @@ micro: ## benchmarks of single modules, without a server
 
 # Without a terminal, scripts/confirm-install.sh says what is installed and does not ask.
 setup: export AVOID := run single tests by cargo, see CONTRIBUTING.md
-setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java side of the tests, openssl
+setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java side of the tests, openssl, Prometheus
 	scripts/servers.sh </dev/null
 	scripts/java.sh </dev/null
 	@command -v openssl >/dev/null || scripts/apt-install.sh openssl </dev/null
+	@command -v promtool >/dev/null || scripts/apt-install.sh prometheus </dev/null
 
 lint: components ## format and Clippy with all features and with the default ones; warnings are errors
 	cargo fmt --all --check

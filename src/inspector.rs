@@ -37,6 +37,7 @@ pub use details::Details;
 pub use due::DueCount;
 pub use entries::ListedEntry;
 pub use find::Queues;
+pub use find::glob::matches;
 pub use keys::QueueKey;
 pub use leftovers::{Leftover, LeftoverKind};
 pub use orphans::Orphans;

@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use redelay::inspector::Place;
 
 /// Looks into delayed queues on Redis: those of Java Redisson and those of redelay.
 ///
-/// It sends plain commands that only read, writes nothing, and runs no scripts. A user who may only read is
-/// enough.
+/// All but pump send plain commands that only read, write nothing, and run no scripts. A user who may only
+/// read is enough.
 #[derive(Debug, Parser)]
 #[command(name = "redelay", version, propagate_version = true, infer_subcommands = false)]
 #[command(
@@ -126,6 +127,14 @@ pub(crate) enum Command {
         #[arg(long, default_value = "2s", value_name = "TIME", value_parser = interval)]
         interval: Duration,
     },
+    /// Moves due entries to their ready lists, beside Redisson
+    ///
+    /// It moves what is due by the server's clock, and changes no payload. Entries that cannot be read go to
+    /// the quarantine. Several of them work together.
+    Pump(Pumping),
+    /// Answers Prometheus with what is in the queues, in numbers
+    #[cfg(feature = "exporter")]
+    Exporter(Exporting),
     /// Says which codec wrote a payload, and prints it; no server is asked
     Inspect {
         /// The bytes of a payload or of a whole entry in hexadecimal digits; without it, the bytes on stdin
@@ -152,6 +161,47 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
         into: Option<PathBuf>,
     },
+}
+
+/// What to pump, and how.
+#[derive(Args, Debug)]
+pub(crate) struct Pumping {
+    /// Which queues: names, and patterns as ls has them
+    #[arg(default_value = "*", value_name = "PATTERN")]
+    pub(crate) patterns: Vec<OsString>,
+    /// Moves what is due now, and ends
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Answers requests for /health at this address, such as 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    pub(crate) health: Option<SocketAddr>,
+    /// How often to search all keys for queues whose announcements were missed
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
+    pub(crate) search: Duration,
+    /// The most queues; others are left out
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most: u32,
+}
+
+/// What to export, and how.
+#[cfg(feature = "exporter")]
+#[derive(Args, Debug)]
+pub(crate) struct Exporting {
+    /// Which queues: names, and patterns as ls has them
+    #[arg(default_value = "*", value_name = "PATTERN")]
+    pub(crate) patterns: Vec<OsString>,
+    /// Where to answer requests for /metrics
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9733")]
+    pub(crate) listen: SocketAddr,
+    /// How old an answer may be: it looks at the queues once in this time, however many ask
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub(crate) interval: Duration,
+    /// How often to search all keys for queues
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
+    pub(crate) search: Duration,
+    /// The most queues; others are left out
+    #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most: u32,
 }
 
 /// A place in a queue.

@@ -2,10 +2,13 @@
 
 mod doctor;
 mod due;
+#[cfg(feature = "exporter")]
+mod exporter;
 mod inspect;
 mod list;
 mod ls;
 mod pages;
+mod pump;
 mod show;
 #[cfg(feature = "top")]
 mod top;
@@ -34,6 +37,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
         Command::Watch { pattern } => watch::run(&session().await?, &bytes(pattern), &out).await,
         Command::Doctor { queues } => doctor::run(session().await, queues, &out).await,
+        Command::Pump(pumping) => pump::run(&arguments.connection, pumping, &out).await,
+        #[cfg(feature = "exporter")]
+        Command::Exporter(exporting) => exporter::run(&session().await?, exporting, &out).await,
         #[cfg(feature = "top")]
         Command::Top { pattern, interval } => {
             top::check(&out)?;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use bytes::Bytes;
 use redelay::client::{ClientConfig, TlsConfig};
 use redelay::inspector::{Inspector, Overview, Role, Server};
-use redelay::{Error, ErrorKind};
+use redelay::{Client, Error, ErrorKind};
 
 use crate::args::Connection;
 use crate::escape;
@@ -32,7 +32,16 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// For a command that only looks.
     pub(crate) async fn open(connection: &Connection) -> Result<Self, Failure> {
+        Ok(Self::with_client(connection, false).await?.0)
+    }
+
+    /// The same with the client that it looks through.
+    pub(crate) async fn with_client(
+        connection: &Connection,
+        transfers: bool,
+    ) -> Result<(Self, Client), Failure> {
         let (profile, url) = choose(connection)?;
         let timeout = connection.timeout;
         let mut config = ClientConfig::default();
@@ -43,9 +52,10 @@ impl Session {
         if let Some(command) = &profile.password_command {
             config.password = Some(password(command).await?);
         }
-        let client = config.builder()?.transfer(false).connect_timeout(timeout).command_timeout(timeout);
-        let inspector = client.connect().await?.inspector();
-        Ok(Self { inspector, profile, label: connection.profile.clone() })
+        let client = config.builder()?.transfer(transfers).connect_timeout(timeout).command_timeout(timeout);
+        let client = client.connect().await?;
+        let session = Self { inspector: client.inspector(), profile, label: connection.profile.clone() };
+        Ok((session, client))
     }
 
     /// The name of a queue on the server, or a pattern of such names.

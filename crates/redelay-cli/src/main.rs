@@ -12,6 +12,7 @@ mod decoder;
 mod doctor;
 mod escape;
 mod failure;
+mod http;
 mod human;
 mod mask;
 mod out;
@@ -20,6 +21,7 @@ mod profile;
 mod queue;
 mod state;
 mod table;
+mod wanted;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
     let end = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
             let end = runtime.block_on(run(arguments));
-            // Nothing that is left has to end properly: it only reads.
+            // Nothing that is left has to end properly: it only reads, or moves an entry with one script.
             runtime.shutdown_background();
             end
         }
@@ -69,6 +71,10 @@ async fn run(arguments: Arguments) -> Result<u8, Failure> {
             };
         }
         Command::Watch { .. } => 0,
+        // What it had not moved yet is still due.
+        Command::Pump(pumping) if !pumping.once => 0,
+        #[cfg(feature = "exporter")]
+        Command::Exporter(_) => 0,
         #[cfg(feature = "top")]
         Command::Top { .. } => 0,
         _ => INTERRUPTED,

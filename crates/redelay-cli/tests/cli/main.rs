@@ -3,9 +3,14 @@
 mod answers;
 mod connecting;
 mod doctor;
+#[cfg(feature = "exporter")]
+mod exporting;
 mod failures;
 mod names;
 mod offline;
+#[cfg(feature = "exporter")]
+mod prometheus;
+mod pumping;
 mod rights;
 mod scale;
 mod schemas;
@@ -13,13 +18,14 @@ mod top;
 mod watching;
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::Server;
+use redelay_fixture::{Program, Server};
 use serde_json::Value;
 
 /// Longer than anything takes on a busy machine.
@@ -96,6 +102,19 @@ fn offline(words: &[&str], stdin: &[u8]) -> Ran {
     // It may have ended before it has read everything.
     let _ = child.stdin.take().expect("it is piped").write_all(stdin);
     Ran::new(&child.wait_with_output().expect("it ends"))
+}
+
+/// Reads a page of a program that has printed its address: the status, and what it says.
+fn page(program: &Program, behind: &str, path: &str) -> Option<(u16, String)> {
+    let output = program.output();
+    let (_, rest) = output.split_once(behind)?;
+    let mut stream = TcpStream::connect(rest.split_once('/')?.0).ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
 /// The payloads that Redisson wrote, by their names.
