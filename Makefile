@@ -36,12 +36,12 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo install-cli quick test soak fuzz-replies model mutants bench bench-looking clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
+.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
-FOR_USERS := demo install-cli examples docs
-FOR_RELEASES := deny semver package peer
+FOR_USERS := demo install-cli static-cli deb examples docs
+FOR_RELEASES := deny semver package ship peer
 
 help: ## this list
 	@awk -F ':.*## ' -v users="$(FOR_USERS)" -v releases="$(FOR_RELEASES)" ' \
@@ -70,6 +70,12 @@ demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redis
 install-cli: ## installs the command `redelay`, which looks into any queue: docs/operate.md
 	cargo install --locked --path crates/redelay-cli
 
+static-cli: ## the same as one file for any Linux, in target/static, with completions and manual pages (minutes)
+	scripts/static-cli.sh
+
+deb: static-cli ## the same as a Debian package (builds cargo-deb once)
+	scripts/deb.sh
+
 # Most of these tests wait most of the time.
 quick: lint ## what fails first after most mistakes, three minutes: lint, the unit tests, and `queues` with the server on PATH
 	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || scripts/apt-install.sh redis-server </dev/null
@@ -91,6 +97,7 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class redisson_reads
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
+	REDELAY_CYCLES=1000 cargo test --workspace --all-features --test compat -- --nocapture a_pump
 	@# It moves slots in another way, too.
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 
@@ -124,10 +131,11 @@ micro: ## benchmarks of single modules, without a server
 
 # Without a terminal, scripts/confirm-install.sh says what is installed and does not ask.
 setup: export AVOID := run single tests by cargo, see CONTRIBUTING.md
-setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java side of the tests, openssl
+setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java side of the tests, openssl, Prometheus
 	scripts/servers.sh </dev/null
 	scripts/java.sh </dev/null
 	@command -v openssl >/dev/null || scripts/apt-install.sh openssl </dev/null
+	@command -v promtool >/dev/null || scripts/apt-install.sh prometheus </dev/null
 
 lint: components ## format and Clippy with all features and with the default ones; warnings are errors
 	cargo fmt --all --check
@@ -186,5 +194,9 @@ peer: ## builds the program that other checks drive redelay with; the last line 
 package: ## both packages as they would be published: builds them, and checks their files and links
 	cargo package --package redisson-codec --package redelay $(PACKAGE_FLAGS)
 	scripts/package-check.py $(TARGET)/package
+
+ship: components ## builds what is shipped of the command `redelay`, and checks it: the steps of its Dockerfile, a Debian package (builds cargo-deb once; minutes)
+	cargo clippy --package redelay-cli --no-default-features -- -D warnings
+	scripts/with-server.sh scripts/check-cli.py
 
 ci: lint test docs features fuzz-check msrv examples package ## everything that CI runs

@@ -2,8 +2,8 @@
 //! read.
 //!
 //! `find` finds queues, `overview` counts what is in them, and a file for each place reads what is there:
-//! `pending`, `entries`, `ready`, `messages`, `quarantine`, `schedules`. They read through `look`, and go on
-//! behind a [`Place`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server` and
+//! `pending`, `entries`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through `look`, and
+//! go on behind a [`Place`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server` and
 //! `settings` are of the server.
 
 mod details;
@@ -19,6 +19,7 @@ mod orphans;
 mod overview;
 mod pending;
 mod place;
+mod pops;
 mod quarantine;
 mod ready;
 mod schedules;
@@ -36,6 +37,7 @@ pub use details::Details;
 pub use due::DueCount;
 pub use entries::ListedEntry;
 pub use find::Queues;
+pub use find::glob::matches;
 pub use keys::QueueKey;
 pub use leftovers::{Leftover, LeftoverKind};
 pub use orphans::Orphans;

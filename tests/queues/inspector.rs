@@ -75,6 +75,7 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         ready.unsettled().in_flight(None, usize::MAX).await.unwrap(),
         ready.unsettled().waiting(None, usize::MAX).await.unwrap(),
         delayed.quarantine().read(None, usize::MAX).await.unwrap(),
+        ready.unconfirmed_pops(Duration::ZERO).read(None, usize::MAX).await.unwrap(),
     );
     client.shutdown().await;
     server.cmd(["CONFIG", "RESETSTAT"]);
@@ -112,6 +113,11 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         let waiting = pages!(inspector, waiting, limit);
         assert!(waiting.iter().map(|message| message.id).eq(expected.3.iter().map(|message| message.id)));
         assert!(pages!(inspector, quarantine, limit) == expected.4);
+        let pops = pages!(inspector, unconfirmed_pops, limit);
+        assert_eq!(pops.len(), expected.5.len());
+        assert!(pops.iter().map(|pop| &pop.id).eq(expected.5.iter().map(|pop| &pop.id)));
+        assert!(pops.iter().zip(&expected.5).all(|(one, other)| one.payloads == other.payloads));
+        assert!(pops.iter().zip(&expected.5).all(|(one, other)| one.age >= other.age));
         let pending = pages!(inspector, pending, limit);
         assert!(pending.is_sorted_by_key(|entry| entry.due) && pending.len() == COUNT);
         assert!(pending.iter().all(|entry| entry.format == Some(EntryFormat::Current)));
@@ -144,6 +150,7 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         "zrangebyscore",
         "hmget",
         "hget",
+        "hscan",
         "hstrlen",
         "lrange",
         "lindex",
@@ -170,6 +177,39 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         let is_expected = by_this_test.contains(&&*name) || reads.contains(&&*name) || count == 0;
         assert!(is_expected || name.starts_with("config"), "{name} was executed {count} times");
     }
+}
+
+/// Each kind of pop, and what no pop has written: the rows are those of the operators' handle.
+#[tokio::test(flavor = "multi_thread")]
+async fn pops_that_were_not_confirmed_are_read() {
+    let server = Server::start();
+    let (client, ready, _delayed) = still_text_queues(&server).await;
+    let inspector = client.inspector();
+    let leave = "local key, value = KEYS[1], nil
+        local function leave(id, value) redis.call('HSET', key, id, value) end
+        leave('3', cmsgpack.pack({'poll', 1000.5, {'entry', '4102444800000', '\\255', ''}}))
+        leave('1', cmsgpack.pack({'LPOP', 1795249257299, {'a', 'b\\0\\255'}}))
+        leave('2', cmsgpack.pack({'RPOP', 7, {string.rep('long', 100000)}}))
+        leave('4', cmsgpack.pack({'poll', 7, {'entry'}}))
+        leave('5', cmsgpack.pack({'poll', 7, {'entry', 'no score'}}))
+        leave('6', cmsgpack.pack({'LPOP', 7, {7}}))
+        leave('7', 'junk')
+        leave('8', cmsgpack.pack({7, 7, {'a'}}))
+        leave('\\255', cmsgpack.pack({'LPOP', 7, {'a'}}))
+        leave('message', cmsgpack.pack({'LPOP', 7, {'a'}}))";
+    server.cmd(["EVAL", leave, "1", "redelay:popped:{q}"]);
+    let expected = ready.unconfirmed_pops(Duration::ZERO).read(None, 100).await.unwrap();
+    assert_eq!(expected.iter().map(|pop| &*pop.id).collect::<Vec<_>>(), ["1", "2", "3", "message"]);
+    for limit in 1..=5 {
+        let pops = pages!(inspector, unconfirmed_pops, limit);
+        assert_eq!(pops.len(), expected.len());
+        for (pop, expected) in pops.iter().zip(&expected) {
+            assert_eq!((&pop.id, pop.kind), (&expected.id, expected.kind));
+            assert!(pop.payloads == expected.payloads && pop.age >= expected.age, "{pop:?} {expected:?}");
+        }
+    }
+    assert_eq!(soon(inspector.unconfirmed_pops("q", None, 0)).await.unwrap(), []);
+    assert_eq!(soon(inspector.unconfirmed_pops("other", None, 9)).await.unwrap(), []);
 }
 
 /// Long entries: a command reads few of them.
@@ -480,7 +520,8 @@ async fn a_place_of_something_else_is_refused() {
     let invalid = |result: Result<usize>| assert_eq!(result.unwrap_err().kind(), ErrorKind::Invalid);
     invalid(soon(inspector.pending("q", Some(index), 1)).await.map(|rows| rows.len()));
     invalid(soon(inspector.ready("q", Some(name), 1)).await.map(|rows| rows.len()));
-    invalid(soon(inspector.schedules("q", Some(score), 1)).await.map(|rows| rows.len()));
+    invalid(soon(inspector.schedules("q", Some(score.clone()), 1)).await.map(|rows| rows.len()));
+    invalid(soon(inspector.unconfirmed_pops("q", Some(score), 1)).await.map(|rows| rows.len()));
     invalid(soon(inspector.due("q", Duration::ZERO, 1)).await.map(|rows| rows.len()));
 }
 

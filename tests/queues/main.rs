@@ -16,6 +16,7 @@ mod operators;
 mod overdue;
 mod partitions;
 mod peers;
+mod pumps;
 mod quarantine;
 mod reads;
 mod receiver_costs;
