@@ -17,6 +17,7 @@ mod long_messages;
 mod msgpack;
 mod objects;
 mod places;
+mod shapes;
 mod structured;
 
 use std::fmt::Debug;
