@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "the fields are those of the Java classes")]
 
 mod java_values;
+pub mod tasks;
 pub mod vectors;
 pub mod zoo;
 

@@ -1,5 +1,6 @@
 //! From nodes through serde to a value, with or without the classes that Redisson's mapper writes.
 
+mod choice;
 mod list;
 mod map;
 mod object;
@@ -21,6 +22,7 @@ use crate::java::class::ClassKind;
 use crate::java::shape::{self, Kind, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
+use crate::java::variant::VariantReader;
 use crate::memory;
 use crate::shown::shown;
 
@@ -357,7 +359,15 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Outcome<V::Value> {
-        let Kind::Enum(at) = self.expected().kind else { return Err(self.wrong("something else")) };
+        let at = match self.expected().kind {
+            Kind::Enum(at) => at,
+            Kind::Choice(at) => {
+                let (variant, node) = choice::variant(&self, &self.shape.choices[at])?;
+                let value = ValueReader { id: variant.node, node, ..self };
+                return self.placed(visitor.visit_enum(VariantReader { name: variant.name, value }));
+            }
+            _ => return Err(self.wrong("something else")),
+        };
         let name = self.scalar(&self.shape.enums[at].class, "the name of a constant", as_text)?;
         let name: StrDeserializer<'_, Failure> = name.into_deserializer();
         self.placed(visitor.visit_enum(name))

@@ -129,6 +129,7 @@ impl<'w, F: Format> ValueWriter<'w, F> {
 fn name(kind: &Kind) -> &'static str {
     match kind {
         Kind::Struct(_) => "an object",
+        Kind::Choice(_) => "one of several classes",
         Kind::Enum(_) => "an enum",
         Kind::Map(..) => "a map",
         Kind::Collection(..) | Kind::Array(_) | Kind::EnumSet(..) => "a list",
@@ -297,10 +298,16 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
         self,
         _: &'static str,
         _: u32,
-        _: &'static str,
-        _: &T,
+        name: &'static str,
+        value: &T,
     ) -> Outcome<Written> {
-        Err(no_java("an enum with data"))
+        let Content::Choice(variants) = &self.site.content else {
+            return Err(self.other("an enum with data"));
+        };
+        match variants.iter().find(|(variant, _)| *variant == name) {
+            Some((_, site)) => value.serialize(ValueWriter { site: self.plan.site(*site), ..self }),
+            None => Err(self.other("another variant")),
+        }
     }
 
     #[inline]

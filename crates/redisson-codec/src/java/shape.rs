@@ -20,6 +20,7 @@ pub(crate) struct Shape {
     pub(crate) nodes: Vec<Node>,
     pub(crate) structs: Vec<StructShape>,
     pub(crate) enums: Vec<EnumShape>,
+    pub(crate) choices: Vec<Choice>,
 }
 
 /// Which of [`Shape::nodes`].
@@ -87,6 +88,8 @@ pub(crate) enum Kind {
     Struct(usize),
     /// Which of [`Shape::enums`].
     Enum(usize),
+    /// One of several classes. Which of [`Shape::choices`].
+    Choice(usize),
 }
 
 /// A Java class with fields.
@@ -118,6 +121,35 @@ pub(crate) struct EnumShape {
     pub(crate) bodies: Vec<Option<String>>,
 }
 
+/// An enum with data: a place in which objects of several classes may be, of which each variant has one.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    /// What Java declares there: the base class, an interface, `java.lang.Object`.
+    pub(crate) class: String,
+    /// How Jackson says which of them an object is, if not by its class.
+    pub(crate) tag: Option<Tag>,
+    pub(crate) variants: Vec<Variant>,
+}
+
+/// A class that may be there.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// The variant's serde name.
+    pub(crate) name: &'static str,
+    pub(crate) node: NodeId,
+}
+
+/// Where Jackson writes the name of a type that is not the name of its class: `@JsonTypeInfo(use = Id.NAME)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tag {
+    /// `As.PROPERTY`: in this property of the object.
+    Property(String),
+    /// `As.WRAPPER_OBJECT`: in front of the object, as the only property of another one.
+    Object,
+    /// `As.WRAPPER_ARRAY`: in front of the object, in a list of two.
+    Array,
+}
+
 #[cfg(any(test, feature = "kryo"))]
 impl EnumShape {
     /// The class of a constant: the enum's or, with a body, its own.
@@ -145,22 +177,32 @@ struct Named<'a> {
     form: Form,
     /// The constants in `abstract(…)`.
     bodies: Option<&'a str>,
+    tag: Option<Tag>,
     class: &'a str,
 }
 
 impl Form {
     fn of(name: &str) -> Named<'_> {
+        let plain = Named { form: Form::Plain, bodies: None, tag: None, class: name };
         if let Some((bodies, class)) = name.strip_prefix("abstract(").and_then(|rest| rest.split_once(") ")) {
-            return Named { form: Form::Abstract, bodies: Some(bodies), class };
+            return Named { form: Form::Abstract, bodies: Some(bodies), class, ..plain };
+        }
+        if let Some((property, class)) = name.strip_prefix("tag(").and_then(|rest| rest.split_once(") ")) {
+            return Named { tag: Some(Tag::Property(property.to_owned())), class, ..plain };
+        }
+        for (word, tag) in [("wrapper-object ", Tag::Object), ("wrapper-array ", Tag::Array)] {
+            if let Some(class) = name.strip_prefix(word) {
+                return Named { tag: Some(tag), class, ..plain };
+            }
         }
         for (word, form) in
             [("final ", Form::Final), ("record ", Form::Record), ("abstract ", Form::Abstract)]
         {
             if let Some(class) = name.strip_prefix(word) {
-                return Named { form, bodies: None, class };
+                return Named { form, class, ..plain };
             }
         }
-        Named { form: Form::Plain, bodies: None, class: name }
+        plain
     }
 }
 
@@ -207,8 +249,27 @@ impl Shape {
             | Kind::Map(class, ..) => class.name,
             Kind::Struct(at) => &self.structs[*at].class,
             Kind::Enum(at) => &self.enums[*at].class,
+            Kind::Choice(at) => &self.choices[*at].class,
         };
         Cow::Borrowed(name)
+    }
+
+    /// What a place with several classes may hold, for messages: "`a`, `b` or `c`".
+    pub(crate) fn classes(&self, choice: &Choice) -> String {
+        const MOST: usize = 8;
+        let variants =
+            || choice.variants.iter().filter(|variant| self.nodes[variant.node].kind != Kind::Value);
+        let count = variants().count();
+        let name = |variant: &Variant| match choice.tag {
+            Some(_) => format!("`{}`", variant.name),
+            None => format!("`{}`", self.class_name(variant.node)),
+        };
+        let names: Vec<_> = variants().take(MOST).map(name).collect();
+        match (&names[..], count.saturating_sub(MOST)) {
+            ([one], 0) => one.clone(),
+            ([first @ .., last], 0) => format!("{} or {last}", first.join(", ")),
+            (_, more) => format!("{} or {more} more", names.join(", ")),
+        }
     }
 
     /// The class of an array: `[I`, `[Ljava.lang.String;`.
@@ -242,7 +303,7 @@ impl Shape {
         }
         match &node.kind {
             Kind::Scalar(class) | Kind::Text(class) => class.is_final,
-            Kind::Value | Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) => false,
+            Kind::Value | Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) | Kind::Choice(_) => false,
             Kind::Array(element) => self.is_final(*element),
             Kind::Struct(at) => matches!(self.structs[*at].form, Form::Final | Form::Record),
             Kind::Enum(at) => self.enums[*at].form != Form::Abstract,

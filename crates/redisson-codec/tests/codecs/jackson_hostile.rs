@@ -5,6 +5,7 @@ use codec::{CborJackson, JsonJackson, Lz4V2, MsgPackJackson, SnappyV2, ZStd};
 
 use super::hostile::{made_up, survives};
 use super::*;
+use redelay_compat_values::tasks::{Job, Moves, Payments, Shapes, Task};
 use redelay_compat_values::zoo::*;
 
 macro_rules! survive {
@@ -19,12 +20,21 @@ macro_rules! survive {
         survives::<Boxes>(codec, payload);
         survives::<Level>(codec, payload);
         survives::<Vec<Value>>(codec, payload);
+        survives::<Job>(codec, payload);
+        survives::<Task>(codec, payload);
+        survives::<Payments>(codec, payload);
+        survives::<Shapes>(codec, payload);
+        survives::<Moves>(codec, payload);
     }};
 }
 
-fn payloads(file: &str) -> Vec<Vec<u8>> {
-    // Short ones, because long payloads consist mostly of one text.
+/// Short ones, because long payloads consist mostly of one text.
+fn short(file: &str) -> Vec<Vec<u8>> {
     rows(file).into_iter().map(|row| row.payload).filter(|payload| payload.len() < 800).collect()
+}
+
+fn payloads(codec: &str) -> Vec<Vec<u8>> {
+    [short(codec), short(&format!("{codec}-classes"))].concat()
 }
 
 const COUNT: usize = 10_000;
@@ -55,13 +65,13 @@ fn made_up_msgpack() {
 #[test]
 fn made_up_compressed() {
     const MEANING: [u8; 9] = [0x00, 0x01, 0x0f, 0x10, 0x7f, 0x80, 0xf0, 0xfe, 0xff];
-    made_up(&payloads("lz4v2-kryo5"), COUNT, &MEANING, |payload| {
+    made_up(&short("lz4v2-kryo5"), COUNT, &MEANING, |payload| {
         survives::<Vec<u8>>(&Lz4V2(codec::Bytes), payload)
     });
-    made_up(&payloads("snappyv2-kryo5"), COUNT, &MEANING, |payload| {
+    made_up(&short("snappyv2-kryo5"), COUNT, &MEANING, |payload| {
         survives::<Vec<u8>>(&SnappyV2(codec::Bytes), payload)
     });
-    made_up(&payloads("zstd-kryo5"), COUNT, &MEANING, |payload| {
+    made_up(&short("zstd-kryo5"), COUNT, &MEANING, |payload| {
         survives::<Vec<u8>>(&ZStd(codec::Bytes), payload)
     });
 }

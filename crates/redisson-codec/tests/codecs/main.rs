@@ -2,6 +2,7 @@
 //!
 //! This file tests texts, bytes and numbers. The other codecs have their own files.
 
+mod classes;
 mod compressed;
 mod depth;
 mod hostile;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::*;
 
 /// Decodes to something that is encoded to the same bytes; or says why not.
-fn is<T: Debug>(codec: &impl Codec<T>, row: &Row) -> Option<String> {
+pub(super) fn is<T: Debug>(codec: &impl Codec<T>, row: &Row) -> Option<String> {
     let name = &row.name;
     let value = match codec.decode(&row.payload) {
         Ok(value) => value,

@@ -101,6 +101,7 @@ pub(in crate::jackson) fn write(value: Value, root: bool) -> Outcome<Node<'stati
         | Value::LocalDateTime(_)
         | Value::Duration(_)
         | Value::Optional(_) => return Err(refused(value.class())),
+        Value::Opaque(object) => return Err(refused(&object.class)),
         Value::Text(text) if is_time(&text.class) => return Err(refused(&text.class)),
         value => return self::scalar(&value, root),
     };

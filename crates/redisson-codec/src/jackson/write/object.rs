@@ -28,12 +28,21 @@ pub(in crate::jackson) struct ObjectWriter<'w, F> {
     in_order: bool,
 }
 
+/// An object that says its class outside is in another one, or in a list.
+#[inline]
+pub(super) fn levels<F>(place: &ValueWriter<'_, F>) -> usize {
+    1 + usize::from(place.site.around.is_some())
+}
+
 impl<'w, F: Format> ObjectWriter<'w, F> {
     #[inline]
     pub(super) fn new(place: ValueWriter<'w, F>, class: usize) -> Outcome<Self> {
         let class = place.plan.class(class);
-        place.output.deeper(1)?;
+        place.output.deeper(levels(&place))?;
         let out = &mut place.output.bytes;
+        if let Some(around) = &place.site.around {
+            out.extend_from_slice(&around.before);
+        }
         let name = place.site.class.as_deref();
         let open = F::open(out, Group::Object, class.fields.len() + usize::from(name.is_some()));
         out.extend_from_slice(name.unwrap_or_default());
@@ -86,6 +95,7 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
 
     #[inline]
     fn end(self) -> Outcome<Written> {
+        let levels = levels(&self.place);
         let output = self.place.output;
         let (out, spans) = (&mut output.bytes, output.spans.drain(self.first..));
         let mut count = usize::from(self.place.site.class.is_some());
@@ -101,7 +111,10 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
             out.truncate(self.start + (out.len() - end));
         }
         F::close(out, self.open, count);
-        output.shallower(1);
+        if let Some(around) = &self.place.site.around {
+            out.extend_from_slice(&around.behind);
+        }
+        output.shallower(levels);
         Ok(Written::Value)
     }
 }

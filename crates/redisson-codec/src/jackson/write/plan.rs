@@ -1,6 +1,7 @@
 //! The plan of a type: what to write at each place. Made once for each format from its shape, so that writing
 //! a value looks nothing up. Class names and property names are stored as encoded bytes.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
@@ -9,7 +10,7 @@ use crate::CodecError;
 use crate::jackson::format::{Format, Group};
 use crate::jackson::value;
 use crate::java::per_type::{Last, PerType};
-use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Tag, Variant};
 
 /// The name of the property that is an object's class.
 pub(in crate::jackson) const CLASS: &str = "@class";
@@ -37,12 +38,21 @@ pub(super) struct Site {
     /// The class of what is declared here as it is written: in front of the value or, of an object or a map,
     /// as the first property.
     pub(super) class: Option<Box<[u8]>>,
+    /// What is around an object or a map, instead.
+    pub(super) around: Option<Around>,
     /// Here even a final class is written, since something is declared that has others below it.
     pub(super) open: bool,
     /// The value of the whole payload: nothing declares it, so that its own class decides.
     pub(super) root: bool,
     /// For messages.
     pub(super) kind: &'static Kind,
+}
+
+/// What is around an object that says its class outside of it.
+#[derive(Debug)]
+pub(super) struct Around {
+    pub(super) before: Box<[u8]>,
+    pub(super) behind: Box<[u8]>,
 }
 
 #[derive(Debug)]
@@ -67,6 +77,8 @@ pub(super) enum Content {
     /// The same at the root, where the class is left out for the constants with bodies, whose classes are
     /// final.
     Constant(&'static EnumShape),
+    /// One of several classes: the name of each variant.
+    Choice(Vec<(&'static str, SiteId)>),
     /// Anything that the value itself determines completely.
     Plain,
 }
@@ -88,7 +100,7 @@ pub(super) struct FieldPlan {
 }
 
 /// The position of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Position {
     Root,
     Field,
@@ -120,7 +132,7 @@ impl Plan {
     fn new<F: Format>(shape: &'static Shape) -> Plan {
         let structs = shape.structs.iter().map(|_| StructPlan::default()).collect();
         let plan = Plan { sites: Vec::new(), structs };
-        let mut planner = Planner::<F> { shape, plan, format: PhantomData };
+        let mut planner = Planner::<F> { shape, plan, known: HashMap::new(), format: PhantomData };
         planner.site(shape.root(), Position::Root, true);
         planner.plan
     }
@@ -144,6 +156,9 @@ impl Plan {
 struct Planner<F> {
     shape: &'static Shape,
     plan: Plan,
+    /// So that an enum that holds itself comes to an end: its node, its position, and whether it is open and
+    /// untyped.
+    known: HashMap<(NodeId, Position, bool, bool), SiteId>,
     format: PhantomData<F>,
 }
 
@@ -157,12 +172,22 @@ impl<F: Format> Planner<F> {
     /// Of a list or map that is `untyped` nothing says what the elements are, so that each is written as an
     /// `Object`. That is the payload itself, whatever is declared as `Object`, and what is in such a list.
     fn site(&mut self, id: NodeId, position: Position, untyped: bool) -> SiteId {
+        let object = self.shape.nodes[id].object && position != Position::Root;
+        self.site_of(id, position, untyped, object || untyped && position == Position::Element)
+    }
+
+    /// The same at a place that may be `open` because of what is declared there.
+    fn site_of(&mut self, id: NodeId, position: Position, untyped: bool, open: bool) -> SiteId {
+        if let Some(&known) = self.known.get(&(id, position, untyped, open)) {
+            return known;
+        }
         let site = self.plan.sites.len();
+        self.known.insert((id, position, untyped, open), site);
         let node = &self.shape.nodes[id];
         let root = position == Position::Root;
-        let open = node.object && !root || untyped && position == Position::Element;
         let class = self.is_named(node, position, open).then(|| self.class(id));
-        self.plan.sites.push(Site { content: Content::Plain, class, open, root, kind: &node.kind });
+        let kind = &node.kind;
+        self.plan.sites.push(Site { content: Content::Plain, class, around: None, open, root, kind });
         self.plan.sites[site].content = self.content(node, position, open, untyped || open);
         site
     }
@@ -193,10 +218,54 @@ impl<F: Format> Planner<F> {
             }
             Kind::Enum(at) if position == Position::Root => Content::Constant(&self.shape.enums[at]),
             Kind::Enum(_) => Content::Enum,
+            Kind::Choice(at) => {
+                let choice = &self.shape.choices[at];
+                // Where an `Object` is declared, the annotation of the base class has no effect.
+                let tag = choice.tag.as_ref().filter(|_| !open);
+                let open = open || position != Position::Root;
+                let site = |variant: &'static Variant| {
+                    let site = self.site_of(variant.node, position, untyped, open);
+                    match tag {
+                        None => (variant.name, site),
+                        Some(tag) => (variant.name, self.tagged(site, tag, variant.name)),
+                    }
+                };
+                Content::Choice(choice.variants.iter().map(site).collect())
+            }
             Kind::Boolean | Kind::Float | Kind::Double | Kind::String | Kind::Scalar(_) | Kind::Value => {
                 Content::Plain
             }
         }
+    }
+
+    /// The site of an object that has another name for its class.
+    fn tagged(&mut self, site: SiteId, tag: &Tag, name: &str) -> SiteId {
+        let Content::Struct(at) = self.plan.sites[site].content else { return site };
+        let (class, around) = match tag {
+            Tag::Property(property) => {
+                let class = written(|out| {
+                    F::key(out, property);
+                    F::text(out, name);
+                });
+                (Some(class), None)
+            }
+            Tag::Array => {
+                (None, Some(Around { before: written(|out| F::class(out, name)), behind: F::BEHIND.into() }))
+            }
+            Tag::Object => {
+                let mut before = Vec::new();
+                let open = F::open(&mut before, Group::Object, 1);
+                F::key(&mut before, name);
+                let end = before.len();
+                F::close(&mut before, open, 1);
+                let behind = before.split_off(end).into();
+                (None, Some(Around { before: before.into(), behind }))
+            }
+        };
+        let (kind, root) = (self.plan.sites[site].kind, self.plan.sites[site].root);
+        let content = Content::Struct(at);
+        self.plan.sites.push(Site { content, class, around, open: true, root, kind });
+        self.plan.sites.len() - 1
     }
 
     fn fields(&mut self, at: usize) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
 
-use super::{EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape};
+use super::{Choice, EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape, Variant};
 use crate::CodecError;
 use crate::java::class::{ClassKind, class};
 use crate::java::probe::{Requested, Step, probe};
@@ -16,8 +16,10 @@ impl Shape {
         let mut inference = Inference {
             probe: probe::<T>,
             path: Vec::new(),
-            shape: Shape { nodes: Vec::new(), structs: Vec::new(), enums: Vec::new() },
+            shape: Shape { nodes: Vec::new(), structs: Vec::new(), enums: Vec::new(), choices: Vec::new() },
             structs: HashMap::new(),
+            choices: HashMap::new(),
+            complete: Vec::new(),
         };
         match inference.place() {
             Ok(_) => {
@@ -36,6 +38,8 @@ impl Shape {
     }
 }
 
+const TAG: &str = "`tag(…)` and `wrapper-…` go with an enum of structs";
+
 /// Longer than the path of any sensible type. A generic type that contains a larger instance of itself has no
 /// end.
 const MAX_PATH: usize = 100;
@@ -46,6 +50,10 @@ struct Inference {
     shape: Shape,
     /// By the name of the Rust type, so that a type that holds itself comes to an end.
     structs: HashMap<(&'static str, &'static str), usize>,
+    /// The same of enums with data.
+    choices: HashMap<(&'static str, &'static str), usize>,
+    /// Of [`Shape::choices`], those whose variants are all known.
+    complete: Vec<usize>,
 }
 
 impl Inference {
@@ -181,9 +189,17 @@ impl Inference {
             Requested::Bytes => Kind::Bytes,
             Requested::U8 => return Err("a lone `u8` is no Java type: a byte there is an `i8`".to_owned()),
             Requested::Struct { name, rust, fields } => Kind::Struct(self.class(name, rust, fields)?),
-            Requested::Enum { name, variants } => Kind::Enum(self.constants(name, variants)?),
+            Requested::Enum { name, rust, variants } => match self.has_data(variants)? {
+                false => Kind::Enum(self.constants(name, variants)?),
+                true => Kind::Choice(self.choice(name, rust, variants)?),
+            },
             Requested::Unsupported(what) => return Err(what.to_owned()),
-            Requested::Option | Requested::Newtype(_) | Requested::Seq | Requested::Map | Requested::Unit => {
+            Requested::Option
+            | Requested::Newtype(_)
+            | Requested::Seq
+            | Requested::Map
+            | Requested::Unit
+            | Requested::Data => {
                 return Err(format!("{requested} is no Java value"));
             }
         })
@@ -198,9 +214,12 @@ impl Inference {
         if let Some(&known) = self.structs.get(&(name, rust)) {
             return Ok(known);
         }
-        let Named { form, class, .. } = Form::of(name);
+        let Named { form, class, tag, .. } = Form::of(name);
         if form == Form::Abstract {
             return Err("`abstract` goes with an enum".to_owned());
+        }
+        if tag.is_some() {
+            return Err(TAG.to_owned());
         }
         let at = self.shape.structs.len();
         self.structs.insert((name, rust), at);
@@ -216,14 +235,74 @@ impl Inference {
         Ok(at)
     }
 
-    fn constants(&mut self, name: &'static str, variants: &'static [&'static str]) -> Result<usize, String> {
-        let named = Form::of(name);
+    /// Whether the variants of an enum have values.
+    fn has_data(&mut self, variants: &'static [&'static str]) -> Result<bool, String> {
+        let mut has_data = None;
         for variant in variants {
             self.path.push(Step::Variant(variant));
-            if !matches!(self.request()?, Requested::Unit) {
-                return Err("a Java enum has no data in its constants".to_owned());
+            let data = match self.request()? {
+                Requested::Data => true,
+                Requested::Unsupported(why) => return Err(why.to_owned()),
+                _ => false,
+            };
+            if has_data.is_some_and(|others| others != data) {
+                return Err("only some of the variants have data".to_owned());
+            }
+            has_data = Some(data);
+            self.path.pop();
+        }
+        Ok(has_data.unwrap_or(false))
+    }
+
+    fn choice(
+        &mut self,
+        name: &'static str,
+        rust: &'static str,
+        variants: &'static [&'static str],
+    ) -> Result<usize, String> {
+        if let Some(&known) = self.choices.get(&(name, rust)) {
+            return Ok(known);
+        }
+        let Named { form, class, tag, .. } = Form::of(name);
+        if form != Form::Plain {
+            return Err("an enum with data is a class that others extend".to_owned());
+        }
+        let at = self.shape.choices.len();
+        self.choices.insert((name, rust), at);
+        self.shape.choices.push(Choice { class: class.to_owned(), tag: tag.clone(), variants: Vec::new() });
+        for name in variants {
+            self.path.push(Step::Variant(name));
+            let node = self.at(Step::Newtype)?;
+            match &self.shape.nodes[node] {
+                Node { nullable: true, .. } => {
+                    return Err("a variant is an object, and no `Option`".to_owned());
+                }
+                Node { kind: Kind::Choice(inner), .. } if !self.complete.contains(inner) => {
+                    return Err("an enum that is a variant of itself".to_owned());
+                }
+                Node { kind, .. } if tag.is_some() && !matches!(kind, Kind::Struct(_)) => {
+                    return Err(TAG.to_owned());
+                }
+                _ => {}
             }
             self.path.pop();
+            self.shape.choices[at].variants.push(Variant { name, node });
+        }
+        let choice = &self.shape.choices[at];
+        for (number, variant) in choice.variants.iter().enumerate() {
+            let class = self.shape.class_name(variant.node);
+            if choice.variants[..number].iter().any(|other| self.shape.class_name(other.node) == class) {
+                return Err(format!("two variants are of the class `{class}`"));
+            }
+        }
+        self.complete.push(at);
+        Ok(at)
+    }
+
+    fn constants(&mut self, name: &'static str, variants: &'static [&'static str]) -> Result<usize, String> {
+        let named = Form::of(name);
+        if named.tag.is_some() {
+            return Err(TAG.to_owned());
         }
         let (form, class) = (named.form, named.class);
         let bodies = bodies(&named, variants)?;
@@ -424,7 +503,7 @@ mod tests {
         refused::<Order<u64>>("com.acme.Order.lines[]", "`u64` has no Java type");
         refused::<Order<u8>>("com.acme.Order.lines[]", "a byte there is an `i8`");
         refused::<Order<(i32, i32)>>("com.acme.Order.lines[]", "a tuple");
-        refused::<Order<Shaped>>("com.acme.Order.lines[].Data", "no data in its constants");
+        refused::<Order<Shaped>>("com.acme.Order.lines[].Data", "only some of the variants have data");
         refused::<Order<Untagged>>("com.acme.Order.lines[]", "use `java::Value`");
         refused::<Order<Flat>>("com.acme.Order.lines[].key", "`flatten` has no counterpart");
         refused::<Option<Option<i32>>>("the value", "null twice");

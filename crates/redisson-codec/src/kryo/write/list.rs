@@ -3,7 +3,6 @@
 use serde::ser::{Serialize, SerializeSeq};
 
 use super::super::output::{Output, Spot, WrittenClass};
-use super::super::value;
 use super::ValueWriter;
 use super::byte::ByteWriter;
 use super::map::length_of;
@@ -100,10 +99,7 @@ impl<'w> ListWriter<'w> {
         let (null, once) = match (self.list.each, same) {
             (ElementForm::Any, Same::One(same)) => {
                 self.same_header(Some(same))?;
-                let null = match self.element.content {
-                    Content::Enum(_) => Some(0),
-                    _ => value::null_of(self.output.class_name(same)),
-                };
+                let null = self.plan.null_of(self.element, same, self.output.class_name(same));
                 (null, Some(same))
             }
             (ElementForm::Any | ElementForm::Same, Same::Null) => {

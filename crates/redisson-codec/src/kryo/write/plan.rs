@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use serde::de::DeserializeOwned;
 
 use super::super::output::{Name, WrittenClass};
-use super::super::scalar;
+use super::super::{scalar, value};
 use crate::CodecError;
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::per_type::{Last, PerType};
-use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::kryo::numbered::Numbered;
 
 /// A type, as it is written.
@@ -71,6 +71,7 @@ pub(super) enum Content {
     /// Which of [`Plan::structs`].
     Struct(usize),
     Enum(EnumPlan),
+    Choice(Vec<VariantPlan>),
 }
 
 /// A list or array.
@@ -125,6 +126,14 @@ pub(super) struct EnumPlan {
     pub(super) variants: &'static [&'static str],
     /// The class of each constant, where they have bodies.
     pub(super) bodies: Vec<WrittenClass>,
+}
+
+/// A class of several that may be at a place.
+pub(super) struct VariantPlan {
+    pub(super) name: &'static str,
+    pub(super) site: SiteId,
+    /// The byte that a value of the class itself is if it is null.
+    null: Option<u8>,
 }
 
 /// An array of bytes as a list.
@@ -182,6 +191,29 @@ impl Plan {
     #[inline]
     pub(super) fn class(&'static self, at: usize) -> &'static StructPlan {
         &self.structs[at]
+    }
+
+    /// The byte that a value of this class itself is if it is null, at a place where others may be, too.
+    pub(super) fn null_of(&self, place: &Site, class: WrittenClass, name: &str) -> Option<u8> {
+        match &place.content {
+            Content::Enum(_) => Some(0),
+            Content::Choice(variants) => {
+                self.null_of_variant(variants, class).unwrap_or_else(|| value::null_of(name))
+            }
+            _ => value::null_of(name),
+        }
+    }
+
+    /// The same of a class that is one of the variants.
+    fn null_of_variant(&self, variants: &[VariantPlan], class: WrittenClass) -> Option<Option<u8>> {
+        variants.iter().find_map(|variant| {
+            let site = &self.sites[variant.site];
+            match &site.content {
+                Content::Enum(constants) if constants.bodies.contains(&class) => Some(Some(0)),
+                Content::Choice(variants) => self.null_of_variant(variants, class),
+                _ => (site.class == class).then_some(variant.null),
+            }
+        })
     }
 }
 
@@ -249,7 +281,7 @@ impl Planner {
                 let node = &shape.nodes[element];
                 let (each, prefix) = if generic && node.is_final {
                     (ElementForm::Declared, Prefix::Element)
-                } else if node.kind == Kind::Value || self.is_abstract(element) {
+                } else if matches!(node.kind, Kind::Value | Kind::Choice(_)) || self.is_abstract(element) {
                     (ElementForm::Any, Prefix::Class)
                 } else {
                     (ElementForm::Same, Prefix::Element)
@@ -278,6 +310,14 @@ impl Planner {
                 };
                 let bodies = bodies.map(|ordinal| self.named(constants.class_of(ordinal))).collect();
                 Content::Enum(EnumPlan { variants: constants.variants, bodies })
+            }
+            Kind::Choice(at) => {
+                let variant = |variant: &Variant| VariantPlan {
+                    name: variant.name,
+                    site: self.site(variant.node, Prefix::Class, false),
+                    null: null(&shape.nodes[variant.node]),
+                };
+                Content::Choice(shape.choices[at].variants.iter().map(variant).collect())
             }
         }
     }
