@@ -5,6 +5,7 @@ mod list;
 mod map;
 mod object;
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use serde::de::value::StrDeserializer;
@@ -15,9 +16,11 @@ use map::MapReader;
 use object::{FieldSet, ObjectReader};
 
 use super::failure::{Failure, Outcome};
-use super::node::{Is, Node};
+use super::mapper::{Mapper, Typing};
+use super::node::{Is, Key, Node};
+use super::times;
 use super::value::{self, as_text};
-use super::write::enum_set_class;
+use super::write::{enum_set_class, written_class};
 use crate::java::class::ClassKind;
 use crate::java::shape::{self, Kind, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -30,8 +33,9 @@ pub(super) fn read<T: DeserializeOwned>(
     node: &Node<'_>,
     shape: &'static Shape,
     any_class: bool,
+    mapper: &Mapper,
 ) -> Outcome<T> {
-    T::deserialize(ValueReader { shape, id: shape.root(), node, root: true, any_class })
+    T::deserialize(ValueReader { shape, id: shape.root(), node, root: true, any_class, mapper })
 }
 
 struct ValueReader<'n, 'a> {
@@ -40,6 +44,7 @@ struct ValueReader<'n, 'a> {
     node: &'n Node<'a>,
     root: bool,
     any_class: bool,
+    mapper: &'n Mapper,
 }
 
 // Not derived: the node's lifetimes are no types.
@@ -52,6 +57,14 @@ impl Clone for ValueReader<'_, '_> {
 impl Copy for ValueReader<'_, '_> {}
 
 type Nodes<'n, 'a> = &'n [Node<'a>];
+
+type Entry<'a> = (Key<'a>, Node<'a>);
+
+/// An object, and its class if it says it.
+struct Object<'n, I> {
+    class: Option<FoundClass<'n>>,
+    entries: I,
+}
 
 /// The name of a class and its offset.
 type FoundClass<'n> = (&'n str, u32);
@@ -105,12 +118,34 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         self.scalar(class, format_args!("a {class}"), value::integer)
     }
 
+    /// The entries of an object, and the class in them or in front of them.
+    fn object(&self, expected: &str) -> Outcome<Object<'n, impl Iterator<Item = &'n Entry<'a>>>> {
+        let (front, node) = match &self.node.is {
+            Is::Array(pair) | Is::Bare(pair) => match &pair[..] {
+                [Node { is: Is::Text(class), at }, inside @ Node { is: Is::Object(_), .. }] => {
+                    if self.mapper.typing != Typing::Wrapper {
+                        let why = "found its class in front of it, as `Mapper::wrapper_array` reads it";
+                        return Err(Failure::new(format!("expected {expected}, {why}")).at(self.node.at));
+                    }
+                    (Some((&**class, *at)), inside)
+                }
+                _ => return Err(self.wrong(expected)),
+            },
+            _ => (None, self.node),
+        };
+        let Is::Object(entries) = &node.is else { return Err(self.wrong(expected)) };
+        let inside = self.mapper.typing == Typing::Property;
+        let (class, entries) = value::split_class(entries, inside);
+        Ok(Object { class: front.or(class), entries })
+    }
+
     /// The elements of a list, and the class in front of them.
     fn list(&self) -> Outcome<(Option<FoundClass<'n>>, Nodes<'n, 'a>)> {
         let (Is::Array(elements) | Is::Bare(elements)) = &self.node.is else {
             return Err(self.wrong("a list"));
         };
-        if let [class, Node { is: Is::Array(inside) | Is::Bare(inside), .. }] = &elements[..]
+        if self.mapper.typing != Typing::Nowhere
+            && let [class, Node { is: Is::Array(inside) | Is::Bare(inside), .. }] = &elements[..]
             && let Some(name) = as_text(class)
             && (name.starts_with('[') || name.contains('.'))
         {
@@ -143,20 +178,22 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         self.scalar("[B", "bytes", |node| value::bytes(node).map(|bytes| bytes.into_owned()))
     }
 
-    fn text(&self) -> Outcome<&'n str> {
+    fn text(&self) -> Outcome<Cow<'n, str>> {
         let class = match self.expected().kind {
             Kind::Text(class) if value::is_time(class.name) => {
-                return Err(self.wrong(format_args!("a {}", class.name)));
+                let name = written_class(class.name);
+                let text = self.scalar(name, format_args!("a {name}"), |node| times::read_text(name, node));
+                return Ok(Cow::Owned(text?));
             }
             Kind::Text(class) => class.name,
             Kind::Character => "java.lang.Character",
             _ => "java.lang.String",
         };
-        self.scalar(class, "text", as_text)
+        self.scalar(class, "text", as_text).map(Cow::Borrowed)
     }
 
     fn value(&self) -> Outcome<crate::java::Value> {
-        value::read(self.node, self.root)
+        value::read(self.node, self.root, self.mapper)
     }
 }
 
@@ -229,7 +266,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
         let text = self.text()?;
         memory::take(text.len())?;
-        self.placed(visitor.visit_str(text))
+        self.placed(visitor.visit_str(&text))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
@@ -266,7 +303,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             Some(TypeHint::Class(class)) => match class.kind {
                 ClassKind::Scalar(kind) => {
                     let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
-                        value::scalar_of(kind, node)
+                        value::scalar_of(kind, node, self.mapper)
                     })?;
                     self.placed(value_slot::supply(value, visitor))
                 }
@@ -313,10 +350,8 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        let (Kind::Map(expected, _, id), Is::Object(entries)) = (&self.expected().kind, &self.node.is) else {
-            return Err(self.wrong("a map"));
-        };
-        let (class, entries) = value::split_class(entries);
+        let Kind::Map(expected, _, id) = &self.expected().kind else { return Err(self.wrong("a map")) };
+        let Object { class, entries } = self.object("a map")?;
         if let Some((class, at)) = class
             && !value::is_map(class)
         {
@@ -332,23 +367,21 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Outcome<V::Value> {
-        let (Kind::Struct(at), Is::Object(entries)) = (&self.expected().kind, &self.node.is) else {
-            return Err(self.wrong("an object"));
-        };
+        let Kind::Struct(at) = &self.expected().kind else { return Err(self.wrong("an object")) };
         let shape = &self.shape.structs[*at];
-        let (class, entries) = value::split_class(entries);
+        let Object { class, entries } = self.object("an object")?;
         if let Some((class, at)) = class {
             self.check(&shape.class, class, at)?;
         }
         let fields = ObjectReader {
             reader: self,
-            fields: &shape.fields,
-            sorted: &shape.sorted,
+            class: shape,
             next: 0,
             left: entries,
             value: None,
             seen: FieldSet::new(shape.fields.len()),
             missing: 0,
+            others: Vec::new(),
         };
         self.placed(visitor.visit_map(fields))
     }

@@ -102,12 +102,18 @@ pub(crate) struct StructShape {
     pub(crate) fields: Vec<Field>,
     /// The fields in Java's order, which is by name.
     pub(crate) sorted: Vec<usize>,
+    /// The fields in Jackson's order, which annotations change.
+    pub(crate) ordered: Vec<usize>,
+    /// The field that has the properties of all other names: `@JsonAnyGetter`.
+    pub(crate) any: Option<usize>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) node: NodeId,
+    /// Jackson writes its nulls: `@JsonInclude(ALWAYS)`.
+    pub(crate) nulls: bool,
 }
 
 /// An enum of unit variants.
@@ -159,9 +165,10 @@ impl EnumShape {
 }
 
 /// What the word in front of a class says: `#[serde(rename = "record com.acme.Point")]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     /// No word: a class that may have subclasses, or an enum whose constants have no bodies.
+    #[default]
     Plain,
     /// `final`: a class without subclasses.
     Final,
@@ -172,37 +179,63 @@ pub(crate) enum Form {
     Abstract,
 }
 
-/// What the serde name of a type says of its class.
+/// What the serde name of a type says of its class: words, and then the class.
+#[derive(Default)]
 struct Named<'a> {
     form: Form,
     /// The constants in `abstract(…)`.
     bodies: Option<&'a str>,
     tag: Option<Tag>,
+    /// The properties in `order(…)`.
+    order: Option<&'a str>,
+    /// The properties in `nulls(…)`, or all.
+    nulls: Option<Option<&'a str>>,
+    /// The property in `any(…)`.
+    any: Option<&'a str>,
     class: &'a str,
 }
 
-impl Form {
-    fn of(name: &str) -> Named<'_> {
-        let plain = Named { form: Form::Plain, bodies: None, tag: None, class: name };
-        if let Some((bodies, class)) = name.strip_prefix("abstract(").and_then(|rest| rest.split_once(") ")) {
-            return Named { form: Form::Abstract, bodies: Some(bodies), class, ..plain };
+impl<'a> Named<'a> {
+    /// Whether it says something of the properties of an object.
+    fn has_properties(&self) -> bool {
+        self.order.is_some() || self.nulls.is_some() || self.any.is_some()
+    }
+
+    fn of(name: &'a str) -> Self {
+        let mut named = Named { class: name, ..Named::default() };
+        while named.word() {}
+        named
+    }
+
+    /// Takes a word off the class, if one is there.
+    fn word(&mut self) -> bool {
+        // The list of a word may have spaces in it.
+        let end = if self.class.find('(') < self.class.find(' ') { self.class.find(") ") } else { None };
+        let Some((word, rest)) =
+            end.map(|end| end + 1).or(self.class.find(' ')).map(|at| self.class.split_at(at))
+        else {
+            return false;
+        };
+        let list = word.split_once('(').and_then(|(word, list)| Some((word, list.strip_suffix(')')?)));
+        match list {
+            Some(("abstract", list)) => (self.form, self.bodies) = (Form::Abstract, Some(list)),
+            Some(("tag", property)) => self.tag = Some(Tag::Property(property.to_owned())),
+            Some(("order", list)) => self.order = Some(list),
+            Some(("nulls", list)) => self.nulls = Some(Some(list)),
+            Some(("any", property)) => self.any = Some(property),
+            Some(_) => return false,
+            None => match word {
+                "abstract" => self.form = Form::Abstract,
+                "final" => self.form = Form::Final,
+                "record" => self.form = Form::Record,
+                "wrapper-object" => self.tag = Some(Tag::Object),
+                "wrapper-array" => self.tag = Some(Tag::Array),
+                "nulls" => self.nulls = Some(None),
+                _ => return false,
+            },
         }
-        if let Some((property, class)) = name.strip_prefix("tag(").and_then(|rest| rest.split_once(") ")) {
-            return Named { tag: Some(Tag::Property(property.to_owned())), class, ..plain };
-        }
-        for (word, tag) in [("wrapper-object ", Tag::Object), ("wrapper-array ", Tag::Array)] {
-            if let Some(class) = name.strip_prefix(word) {
-                return Named { tag: Some(tag), class, ..plain };
-            }
-        }
-        for (word, form) in
-            [("final ", Form::Final), ("record ", Form::Record), ("abstract ", Form::Abstract)]
-        {
-            if let Some(class) = name.strip_prefix(word) {
-                return Named { form, class, ..plain };
-            }
-        }
-        plain
+        self.class = &rest[1..];
+        true
     }
 }
 

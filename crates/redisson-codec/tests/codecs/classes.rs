@@ -3,6 +3,7 @@
 
 use codec::java::{self, BigDecimal, Value};
 use codec::{CborJackson, JsonJackson, Kryo5, MsgPackJackson};
+use redelay_compat_values::annotated::*;
 use redelay_compat_values::tasks::*;
 use redelay_compat_values::zoo::Entries;
 use serde::de::DeserializeOwned;
@@ -42,6 +43,11 @@ macro_rules! of_redisson {
                     ("shapes", _) => as_a::<Shapes>(&row),
                     ("move", _) => as_a::<Move>(&row),
                     ("moves", _) => as_a::<Moves>(&row),
+                    ("ordered", _) => as_a::<Ordered>(&row),
+                    ("created", _) => as_a::<Created>(&row),
+                    ("always", _) => as_a::<Always>(&row),
+                    ("sometimes", _) => as_a::<Sometimes>(&row),
+                    ("extra", _) => as_a::<Extra>(&row),
                     _ => panic!("{} is of no type", row.name),
                 });
             }

@@ -1,10 +1,12 @@
 //! Changed and random payloads, which Redisson did not write, for the Jackson codecs and the compressions.
 
-use codec::java::Value;
-use codec::{CborJackson, JsonJackson, Lz4V2, MsgPackJackson, SnappyV2, ZStd};
+use codec::java::{LocalDateTime, Value};
+use codec::{CborJackson, JsonJackson, Lz4V2, Mapper, MsgPackJackson, SnappyV2, ZStd};
 
 use super::hostile::{made_up, survives};
 use super::*;
+use redelay_compat_values::annotated::{Always, Extra, Ordered};
+use redelay_compat_values::clock::Clock;
 use redelay_compat_values::tasks::{Job, Moves, Payments, Shapes, Task};
 use redelay_compat_values::zoo::*;
 
@@ -43,6 +45,32 @@ const COUNT: usize = 10_000;
 fn made_up_json() {
     made_up(&payloads("json-jackson"), COUNT, b"[]{},:\"\\0-.eEntf", |payload| {
         survive!(JsonJackson, payload)
+    });
+}
+
+#[test]
+fn made_up_json_of_other_mappers() {
+    let patterns = Mapper::new().wrapper_array().local_date_time("yyyy-MM-dd HH:mm:ss.SSS").unwrap();
+    let codecs = [
+        Mapper::new().java_time(),
+        Mapper::new().java_time_as_text(),
+        patterns,
+        Mapper::new().without_classes(),
+    ]
+    .map(|mapper| JsonJackson.with_mapper(mapper));
+    let files = ["mapper-numbers", "mapper-text", "mapper-patterns"];
+    let payloads: Vec<_> = files.into_iter().flat_map(short).collect();
+    made_up(&payloads, COUNT, b"[]{},:\"\\0-.eEntf", |payload| {
+        for codec in &codecs {
+            survives::<Value>(codec, payload);
+            survives::<Clock<LocalDateTime>>(codec, payload);
+            survives::<Clock>(codec, payload);
+            survives::<Job>(codec, payload);
+            survives::<Payments>(codec, payload);
+            survives::<Ordered>(codec, payload);
+            survives::<Always>(codec, payload);
+            survives::<Extra>(codec, payload);
+        }
     });
 }
 

@@ -15,6 +15,7 @@ mod kinds;
 mod kryo;
 mod kryo_hostile;
 mod long_messages;
+mod mappers;
 mod msgpack;
 mod objects;
 mod places;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use codec::java::{self, Date, Instant, LocalDate, LocalDateTime, LocalTime, Value};
-use codec::{CborJackson, Json, JsonJackson, Kryo5, MsgPackJackson};
+use codec::{CborJackson, Json, JsonJackson, Kryo5, Mapper, MsgPackJackson};
 use redelay_compat_values::zoo::Entries;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,8 +18,8 @@ use serde::de::DeserializeOwned;
 use super::*;
 use types::*;
 
-/// The columns of the table: the files of vectors.
-const CODECS: [&str; 8] = [
+/// The columns of the table: the files of vectors. The last is the same with the mapper that writes no classes.
+const CODECS: [&str; 9] = [
     "kryo5",
     "json-jackson",
     "cbor-jackson",
@@ -28,6 +28,7 @@ const CODECS: [&str; 8] = [
     "json-jackson-iso",
     "wrapper-array",
     "typed-json",
+    "typed-json, mapper",
 ];
 
 #[derive(Default)]
@@ -56,23 +57,39 @@ impl Table {
             "kryo5" => self.check(shape, codec, &Kryo5, value),
             "cbor-jackson" => self.check(shape, codec, &CborJackson, value),
             "msgpack-jackson" => self.check(shape, codec, &MsgPackJackson, value),
+            "json-jackson" => self.check(shape, codec, &JsonJackson, value),
+            "json-jackson-jsr310" => self.mapper(shape, codec, Mapper::new().java_time(), value),
+            "json-jackson-iso" => self.mapper(shape, codec, Mapper::new().java_time_as_text(), value),
+            "wrapper-array" => {
+                let mapper = Mapper::new().wrapper_array().local_date_time("yyyy-MM-dd HH:mm:ss");
+                self.mapper(shape, codec, mapper.unwrap(), value);
+            }
             "typed-json" => self.check(shape, codec, &Json, value),
-            _ => self.check(shape, codec, &JsonJackson, value),
+            _ => self.mapper(shape, codec, Mapper::new().without_classes(), value),
         }
+    }
+
+    fn mapper<T>(&mut self, shape: &'static str, codec: &'static str, mapper: Mapper, value: &T)
+    where
+        T: Debug + PartialEq + Serialize + DeserializeOwned + 'static,
+    {
+        self.check(shape, codec, &JsonJackson.with_mapper(mapper), value);
     }
 
     fn check<T>(&mut self, shape: &'static str, codec: &'static str, by: &impl Codec<T>, value: &T)
     where
         T: Debug + PartialEq,
     {
-        let row = rows(&format!("shapes-{codec}")).into_iter().find(|row| row.name == shape);
+        let row = rows(&format!("shapes-{}", codec.trim_end_matches(", mapper")))
+            .into_iter()
+            .find(|row| row.name == shape);
         let sign = match row {
             None => "–",
             Some(row) => match by.decode(&row.payload).and_then(|read| {
                 let written = by.encode(value)?;
                 // MessagePack has no trailing zeros: 9.90 is 9.9. Without classes, a `Long` of an `Object` is an
                 // `Integer`.
-                let loses = ["msgpack-jackson", "typed-json"].contains(&codec);
+                let loses = ["msgpack-jackson", "typed-json", "typed-json, mapper"].contains(&codec);
                 let same = read == *value || loses && by.encode(&read)? == written;
                 assert!(same, "{shape} in {codec}: {read:?}");
                 Ok(written)

@@ -10,7 +10,7 @@ use redisson_codec::detect::{Candidate, Format};
 
 /// The files of vectors, and what wrote the payloads in them. `wrapper-array`, `jsr310` and `iso` are object
 /// mappers of an application in `JsonJacksonCodec`.
-const FILES: [(&str, &str); 42] = [
+const FILES: [(&str, &str); 46] = [
     ("bytes", "bytes"),
     ("cbor-jackson", "cbor-jackson"),
     ("cbor-jackson-classes", "cbor-jackson"),
@@ -27,6 +27,10 @@ const FILES: [(&str, &str); 42] = [
     ("long", "long"),
     ("lz4v2-kryo5", "lz4+kryo5"),
     ("lz4v2-string", "lz4+string"),
+    ("mapper-numbers", "json-jackson"),
+    ("mapper-patterns", "json-jackson"),
+    ("mapper-text", "json-jackson"),
+    ("mapper-wrapper", "json-jackson"),
     ("msgpack-jackson", "msgpack-jackson"),
     ("msgpack-jackson-classes", "msgpack-jackson"),
     ("msgpack-jackson-places", "msgpack-jackson"),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::ValueReader;
 use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::mapper::Typing;
 use crate::jackson::node::{Is, Key, Node};
 use crate::jackson::value::{as_text, is_collection, is_map, split_class};
 use crate::jackson::write::enum_set_class;
@@ -16,7 +17,7 @@ pub(super) fn variant<'n, 'a>(
     choice: &'static Choice,
 ) -> Outcome<(&'static Variant, &'n Node<'a>)> {
     let (shape, node) = (reader.shape, reader.node);
-    let class = class(node);
+    let class = class(reader);
     if let Some(tag) = &choice.tag {
         let tagged = tagged(node, tag);
         let found = tagged.as_ref().and_then(|(name, _, inside)| {
@@ -72,9 +73,10 @@ fn unexpected(shape: &Shape, choice: &Choice, found: &str, at: u32) -> Failure {
 }
 
 /// The class that a node names.
-fn class<'n>(node: &'n Node<'_>) -> Option<(&'n str, u32)> {
-    match &node.is {
-        Is::Object(entries) => split_class(entries).0,
+fn class<'n>(reader: &ValueReader<'n, '_>) -> Option<(&'n str, u32)> {
+    match &reader.node.is {
+        _ if reader.mapper.typing == Typing::Nowhere => None,
+        Is::Object(entries) => split_class(entries, reader.mapper.typing == Typing::Property).0,
         Is::Array(pair) | Is::Bare(pair) => {
             let [class, _] = &pair[..] else { return None };
             let name = as_text(class)?;

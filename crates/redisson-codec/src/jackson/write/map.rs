@@ -18,7 +18,8 @@ use crate::number::{java_float, java_text};
 pub(in crate::jackson) struct MapWriter<'w, F> {
     place: ValueWriter<'w, F>,
     value: SiteId,
-    open: OpenGroup,
+    /// Unless its entries are properties of the object around it.
+    open: Option<OpenGroup>,
     count: usize,
     /// Where the last entry ends that is complete.
     end: usize,
@@ -36,7 +37,12 @@ impl<'w, F: Format> MapWriter<'w, F> {
         let open = F::open(out, Group::Object, length.unwrap_or(0) + count);
         out.extend_from_slice(class.unwrap_or_default());
         let end = out.len();
-        Ok(Self { place, value, open, count, end })
+        Ok(Self { place, value, open: Some(open), count, end })
+    }
+
+    pub(super) fn properties(place: ValueWriter<'w, F>, value: SiteId) -> Outcome<Self> {
+        let end = place.output.bytes.len();
+        Ok(Self { place, value, open: None, count: 0, end })
     }
 }
 
@@ -50,7 +56,7 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
         match value.serialize(self.place.inner(self.value))? {
-            Written::Value => {
+            Written::Value | Written::Properties(_) => {
                 self.count += 1;
                 self.end = self.place.output.bytes.len();
             }
@@ -61,8 +67,9 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
     }
 
     fn end(self) -> Outcome<Written> {
+        let Some(open) = self.open else { return Ok(Written::Properties(self.count)) };
         let out = &mut self.place.output.bytes;
-        F::close(out, self.open, self.count);
+        F::close(out, open, self.count);
         if let Some(around) = &self.place.site.around {
             out.extend_from_slice(&around.behind);
         }

@@ -26,6 +26,8 @@ pub(in crate::jackson) struct ObjectWriter<'w, F> {
     /// The properties so far are in Java's order, and the next one is from here on.
     least: usize,
     in_order: bool,
+    /// How many properties are in the field of all other names, apart from one.
+    others: usize,
 }
 
 /// An object that says its class outside is in another one, or in a list.
@@ -50,7 +52,7 @@ impl<'w, F: Format> ObjectWriter<'w, F> {
         let spans = &mut place.output.spans;
         let first = spans.len();
         spans.resize(first + class.fields.len(), ABSENT);
-        Ok(Self { place, class, open, start, first, next: 0, least: 0, in_order: true })
+        Ok(Self { place, class, open, start, first, next: 0, least: 0, in_order: true, others: 0 })
     }
 
     #[inline]
@@ -81,7 +83,12 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
         let output = &mut *self.place.output;
         let span = match written {
             Written::Value => start..output.bytes.len(),
-            Written::Null => {
+            Written::Null if field.nulls => start..output.bytes.len(),
+            Written::Properties(count @ 1..) => {
+                self.others = count - 1;
+                start..output.bytes.len()
+            }
+            Written::Null | Written::Properties(_) => {
                 output.bytes.truncate(start);
                 ABSENT
             }
@@ -98,7 +105,7 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
         let levels = levels(&self.place);
         let output = self.place.output;
         let (out, spans) = (&mut output.bytes, output.spans.drain(self.first..));
-        let mut count = usize::from(self.place.site.class.is_some());
+        let mut count = usize::from(self.place.site.class.is_some()) + self.others;
         let end = out.len();
         for span in spans {
             count += usize::from(span != ABSENT);

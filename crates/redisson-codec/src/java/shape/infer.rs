@@ -38,6 +38,8 @@ impl Shape {
     }
 }
 
+const PROPERTIES: &str = "`order(…)`, `nulls` and `any(…)` go with a struct";
+
 const TAG: &str = "`tag(…)` and `wrapper-…` go with an enum of structs";
 
 /// Longer than the path of any sensible type. A generic type that contains a larger instance of itself has no
@@ -214,23 +216,38 @@ impl Inference {
         if let Some(&known) = self.structs.get(&(name, rust)) {
             return Ok(known);
         }
-        let Named { form, class, tag, .. } = Form::of(name);
-        if form == Form::Abstract {
+        let named = Named::of(name);
+        if named.form == Form::Abstract {
             return Err("`abstract` goes with an enum".to_owned());
         }
-        if tag.is_some() {
+        if named.tag.is_some() {
             return Err(TAG.to_owned());
         }
+        let listed = |word: &str, list: Option<&str>| match list {
+            Some(list) => list.split(',').map(|name| place(word, name.trim(), fields)).collect(),
+            None => Ok(Vec::new()),
+        };
+        let (first, nulls) = (listed("order", named.order)?, listed("nulls", named.nulls.flatten())?);
+        let any = listed("any", named.any)?.first().copied();
+        let nulls = |field| named.nulls == Some(None) || nulls.contains(&field);
         let at = self.shape.structs.len();
         self.structs.insert((name, rust), at);
         let mut sorted: Vec<usize> = (0..fields.len()).collect();
         // Java compares UTF-16.
         sorted.sort_by(|&a, &b| fields[a].encode_utf16().cmp(fields[b].encode_utf16()));
-        let class = class.to_owned();
-        self.shape.structs.push(StructShape { class, form, fields: Vec::new(), sorted });
-        for name in fields {
+        let mut ordered: Vec<usize> =
+            first.iter().chain(&sorted).copied().filter(|at| Some(*at) != any).collect();
+        let mut seen = vec![false; fields.len()];
+        ordered.retain(|&at| !std::mem::replace(&mut seen[at], true));
+        ordered.extend(any);
+        let (class, form) = (named.class.to_owned(), named.form);
+        self.shape.structs.push(StructShape { class, form, fields: Vec::new(), sorted, ordered, any });
+        for (at_field, name) in fields.iter().enumerate() {
             let node = self.at(Step::Field(name))?;
-            self.shape.structs[at].fields.push(Field { name, node });
+            if Some(at_field) == any && !matches!(self.shape.nodes[node].kind, Kind::Map(..)) {
+                return Err(format!("`any({name})` goes with a map"));
+            }
+            self.shape.structs[at].fields.push(Field { name, node, nulls: nulls(at_field) });
         }
         Ok(at)
     }
@@ -263,7 +280,11 @@ impl Inference {
         if let Some(&known) = self.choices.get(&(name, rust)) {
             return Ok(known);
         }
-        let Named { form, class, tag, .. } = Form::of(name);
+        let named = Named::of(name);
+        if named.has_properties() {
+            return Err(PROPERTIES.to_owned());
+        }
+        let Named { form, class, tag, .. } = named;
         if form != Form::Plain {
             return Err("an enum with data is a class that others extend".to_owned());
         }
@@ -300,9 +321,12 @@ impl Inference {
     }
 
     fn constants(&mut self, name: &'static str, variants: &'static [&'static str]) -> Result<usize, String> {
-        let named = Form::of(name);
+        let named = Named::of(name);
         if named.tag.is_some() {
             return Err(TAG.to_owned());
+        }
+        if named.has_properties() {
+            return Err(PROPERTIES.to_owned());
         }
         let (form, class) = (named.form, named.class);
         let bodies = bodies(&named, variants)?;
@@ -319,7 +343,7 @@ impl Inference {
     /// Like `Order.lines[].price`.
     fn place_name(&self) -> String {
         let mut text = match (self.probe)(&[]) {
-            Ok(Requested::Struct { name, .. }) => format!("`{}", Form::of(name).class),
+            Ok(Requested::Struct { name, .. }) => format!("`{}", Named::of(name).class),
             _ => "`the value".to_owned(),
         };
         for step in &self.path {
@@ -336,6 +360,12 @@ impl Inference {
         text.push('`');
         text
     }
+}
+
+/// Which field this is.
+fn place(word: &str, name: &str, fields: &[&str]) -> Result<usize, String> {
+    let at = fields.iter().position(|field| *field == name);
+    at.ok_or_else(|| format!("`{word}(…)` names `{name}`, which is no field"))
 }
 
 /// Of each constant, the class of its body.

@@ -100,6 +100,7 @@ final class Classes {
         samples.put("tasks.array", new Task[] {sms, null});
         samples.put("tasks.array.none", new Task[] {});
         named(samples);
+        Mappers.annotated(samples);
         return samples;
     }
 
