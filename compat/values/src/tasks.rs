@@ -1,4 +1,5 @@
-//! The classes of `compat/java/src/main/java/com/acme/Tasks.java`: several in one place, which are enums with data.
+//! The classes of `compat/java/src/main/java/com/acme/Tasks.java`: several in one place, which are enums with
+//! data.
 
 use redisson_codec::java::{self, BigDecimal, Date};
 use serde::{Deserialize, Serialize};

@@ -28,9 +28,9 @@
 //! Any reference in Java may be null. Decoding a null into anything but an `Option` fails.
 //!
 //! # Several classes in one place
-//! A Java field can hold objects of several classes: it is declared as their base class, as an interface, or as
-//! `Object`. In Rust this is an enum with data. Its serde name is that of the declared class, and each variant has
-//! the struct of one class:
+//! A Java field can hold objects of several classes: it is declared as their base class, as an interface, or
+//! as `Object`. In Rust this is an enum with data. Its serde name is that of the declared class, and each
+//! variant has the struct of one class:
 //!
 //! ```
 //! use redisson_codec::java::Value;
@@ -59,13 +59,14 @@
 //! }
 //! ```
 //!
-//! The class in the payload decides which variant is read. If none has it, the variant of a [`Value`] takes it, and
-//! writes it back unchanged; without such a variant it is an error. Kryo takes an unknown class only if it is the
-//! whole payload, because nothing says where its object ends.
+//! The class in the payload decides which variant is read. If none has it, the variant of a [`Value`] takes
+//! it, and writes it back unchanged; without such a variant it is an error. Kryo takes an unknown class only
+//! if it is the whole payload, because nothing says where its object ends.
 //!
-//! For `@JsonTypeInfo(use = Id.NAME)`, the serde names of the variants are those names, and a word in front of the
-//! enum's class says where Jackson writes them: `tag(type) com.acme.Step` for `property = "type"`,
-//! `wrapper-object com.acme.Step` and `wrapper-array com.acme.Step` for `As.WRAPPER_OBJECT` and `As.WRAPPER_ARRAY`.
+//! For `@JsonTypeInfo(use = Id.NAME)`, the serde names of the variants are those names, and a word in front
+//! of the enum's class says where Jackson writes them: `tag(type) com.acme.Step` for `property = "type"`,
+//! `wrapper-object com.acme.Step` and `wrapper-array com.acme.Step` for `As.WRAPPER_OBJECT` and
+//! `As.WRAPPER_ARRAY`.
 //!
 //! The types of this module carry values; they do not calculate. With the features `uuid`, `jiff`,
 //! `num-bigint` and `bigdecimal` they convert to and from the types of those crates.

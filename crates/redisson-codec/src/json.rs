@@ -12,10 +12,10 @@ use crate::serde_error::without_values;
 /// Plain JSON, as Redisson's `TypedJsonJacksonCodec` reads and writes it: without `@class`, because both
 /// sides know the type. Redisson's `JsonJacksonCodec` is another format, with class names inside.
 ///
-/// Both sides read what the other writes, but the bytes differ. Where they must not, and for a `byte[]`, use
-/// `JsonJackson` with the mapper `Mapper::new().without_classes()`, which writes Redisson's bytes. Redisson sorts the properties, leaves out
+/// Both sides read what the other writes, but the bytes differ. Redisson sorts the properties, leaves out
 /// nulls, and escapes characters beyond U+FFFF (`\ud83d\ude80`). This codec writes the fields in the order of
-/// the struct, with `null`, in UTF-8. For your own types:
+/// the struct, with `null`, in UTF-8. Where the bytes must be the same, and for a `byte[]`, use `JsonJackson`
+/// with the mapper `Mapper::new().without_classes()`. For your own types:
 ///
 /// * The fields have Java's names: `#[serde(rename_all = "camelCase")]`.
 /// * A property that Redisson left out is a `None`. A type other than `Option` needs `#[serde(default)]`.

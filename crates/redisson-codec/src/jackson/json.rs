@@ -68,8 +68,8 @@ codec! {
 }
 
 impl JsonJackson {
-    /// Returns a codec for the payloads of an application's own `ObjectMapper`: `new JsonJacksonCodec(mapper)` or `new
-    /// TypedJsonJacksonCodec(type, mapper)`. [`Mapper`] lists the settings.
+    /// Returns a codec for the payloads of an application's own `ObjectMapper`: `new
+    /// JsonJacksonCodec(mapper)` or `new TypedJsonJacksonCodec(type, mapper)`. [`Mapper`] lists the settings.
     ///
     /// # Examples
     /// ```

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::pattern::Pattern;
 use crate::{AnyClass, CodecError};
 
-/// An `ObjectMapper` of an application: `new JsonJacksonCodec(mapper)` or `new TypedJsonJacksonCodec(type, mapper)` in
-/// Java, [`JsonJackson::with_mapper`](crate::JsonJackson::with_mapper) here. It starts as Redisson's own mapper. Each
-/// method is a setting of the Java side; without it the payloads of such a mapper are refused, or other bytes are written.
+/// An `ObjectMapper` of an application: `new JsonJacksonCodec(mapper)` or `new TypedJsonJacksonCodec(type,
+/// mapper)` in Java, [`JsonJackson::with_mapper`](crate::JsonJackson::with_mapper) here. It starts as
+/// Redisson's own mapper. Each method is a setting of the Java side; without it the payloads of such a mapper
+/// are refused, or other bytes are written.
 ///
 /// # Examples
 /// A mapper that writes classes in front of objects, and times by a pattern:
@@ -95,9 +96,9 @@ impl Mapper {
         Self::redisson()
     }
 
-    /// `mapper.activateDefaultTyping(validator, DefaultTyping.NON_FINAL)` in a `TypedJsonJacksonCodec(Object.class,
-    /// mapper)`: the class of an object is in front of it, not in its property `@class`. `Long` and `UUID` are classes
-    /// like others.
+    /// `mapper.activateDefaultTyping(validator, DefaultTyping.NON_FINAL)` in a
+    /// `TypedJsonJacksonCodec(Object.class, mapper)`: the class of an object is in front of it, not in its
+    /// property `@class`. `Long` and `UUID` are classes like others.
     ///
     /// # Examples
     /// ```
@@ -115,7 +116,8 @@ impl Mapper {
     }
 
     /// `new TypedJsonJacksonCodec(Order.class)`, or such a codec with a mapper: no classes at all. Unlike
-    /// [`Json`](crate::Json), this writes the bytes that Redisson writes: sorted, without nulls, `byte[]` as base64.
+    /// [`Json`](crate::Json), this writes the bytes that Redisson writes: sorted, without nulls, `byte[]` as
+    /// base64.
     ///
     /// # Examples
     /// ```
@@ -139,8 +141,8 @@ impl Mapper {
         Self { typing: Typing::Nowhere, ..self }
     }
 
-    /// `mapper.registerModule(new JavaTimeModule())`: the times of `java.time` are numbers, `[2024,2,29,12,34]` or decimal
-    /// seconds.
+    /// `mapper.registerModule(new JavaTimeModule())`: the times of `java.time` are numbers,
+    /// `[2024,2,29,12,34]` or decimal seconds.
     ///
     /// # Examples
     /// ```
@@ -156,8 +158,8 @@ impl Mapper {
         Self { times: Times::Numbers, ..self }
     }
 
-    /// The same with `mapper.disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)`: the times of `java.time` and
-    /// `java.util.Date` are texts. A `Duration` is a number.
+    /// The same with `mapper.disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)`: the times of
+    /// `java.time` and `java.util.Date` are texts. A `Duration` is a number.
     ///
     /// # Examples
     /// ```
@@ -173,9 +175,10 @@ impl Mapper {
         Self { times: Times::Texts, ..self }
     }
 
-    /// `addSerializer(LocalDateTime.class, new LocalDateTimeSerializer(DateTimeFormatter.ofPattern(pattern)))`, with the
-    /// letters `yMdHmsSu` of such a pattern, texts in `'` and other characters. The same as
-    /// `@JsonFormat(pattern = "…")` on each field of this type.
+    /// `addSerializer(LocalDateTime.class, new
+    /// LocalDateTimeSerializer(DateTimeFormatter.ofPattern(pattern)))`, with the letters `yMdHmsSu` of such a
+    /// pattern, texts in `'` and other characters. The same as `@JsonFormat(pattern = "…")` on each field of
+    /// this type.
     ///
     /// # Errors
     /// When the pattern has another letter, or lacks a part of the time.

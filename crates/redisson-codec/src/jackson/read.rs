@@ -5,7 +5,6 @@ mod list;
 mod map;
 mod object;
 
-use std::borrow::Cow;
 use std::fmt::Display;
 
 use serde::de::value::StrDeserializer;
@@ -35,16 +34,22 @@ pub(super) fn read<T: DeserializeOwned>(
     any_class: bool,
     mapper: &Mapper,
 ) -> Outcome<T> {
-    T::deserialize(ValueReader { shape, id: shape.root(), node, root: true, any_class, mapper })
+    let context = ReadContext { shape, any_class, mapper };
+    T::deserialize(ValueReader { context: &context, id: shape.root(), node, root: true })
+}
+
+/// What is the same at all places.
+struct ReadContext<'n> {
+    shape: &'static Shape,
+    any_class: bool,
+    mapper: &'n Mapper,
 }
 
 struct ValueReader<'n, 'a> {
-    shape: &'static Shape,
+    context: &'n ReadContext<'n>,
     id: NodeId,
     node: &'n Node<'a>,
     root: bool,
-    any_class: bool,
-    mapper: &'n Mapper,
 }
 
 // Not derived: the node's lifetimes are no types.
@@ -71,7 +76,7 @@ type FoundClass<'n> = (&'n str, u32);
 
 impl<'n, 'a> ValueReader<'n, 'a> {
     fn expected(&self) -> &'static shape::Node {
-        &self.shape.nodes[self.id]
+        &self.context.shape.nodes[self.id]
     }
 
     fn inner(&self, id: NodeId, node: &'n Node<'a>) -> ValueReader<'n, 'a> {
@@ -89,7 +94,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     }
 
     fn check(&self, expected: &str, found: &str, at: u32) -> Outcome<()> {
-        if self.any_class || expected == found {
+        if self.context.any_class || expected == found {
             return Ok(());
         }
         Err(Failure::new(format!("expected the class `{expected}`, found `{}`", shown(found))).at(at))
@@ -119,24 +124,28 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     }
 
     /// The entries of an object, and the class in them or in front of them.
+    #[inline]
     fn object(&self, expected: &str) -> Outcome<Object<'n, impl Iterator<Item = &'n Entry<'a>>>> {
-        let (front, node) = match &self.node.is {
-            Is::Array(pair) | Is::Bare(pair) => match &pair[..] {
-                [Node { is: Is::Text(class), at }, inside @ Node { is: Is::Object(_), .. }] => {
-                    if self.mapper.typing != Typing::Wrapper {
-                        let why = "found its class in front of it, as `Mapper::wrapper_array` reads it";
-                        return Err(Failure::new(format!("expected {expected}, {why}")).at(self.node.at));
-                    }
-                    (Some((&**class, *at)), inside)
-                }
-                _ => return Err(self.wrong(expected)),
-            },
-            _ => (None, self.node),
+        let typing = self.context.mapper.typing;
+        if let Is::Object(entries) = &self.node.is {
+            let (class, entries) = value::split_class(entries, typing == Typing::Property);
+            return Ok(Object { class, entries });
+        }
+        let (class, entries) = self.object_behind_class(expected)?;
+        let (_, entries) = value::split_class(entries, false);
+        Ok(Object { class: Some(class), entries })
+    }
+
+    fn object_behind_class(&self, expected: &str) -> Outcome<(FoundClass<'n>, &'n [Entry<'a>])> {
+        let (Is::Array(pair) | Is::Bare(pair)) = &self.node.is else { return Err(self.wrong(expected)) };
+        let [Node { is: Is::Text(class), at }, Node { is: Is::Object(entries), .. }] = &pair[..] else {
+            return Err(self.wrong(expected));
         };
-        let Is::Object(entries) = &node.is else { return Err(self.wrong(expected)) };
-        let inside = self.mapper.typing == Typing::Property;
-        let (class, entries) = value::split_class(entries, inside);
-        Ok(Object { class: front.or(class), entries })
+        if self.context.mapper.typing != Typing::Wrapper {
+            let why = "found its class in front of it, as `Mapper::wrapper_array` reads it";
+            return Err(Failure::new(format!("expected {expected}, {why}")).at(self.node.at));
+        }
+        Ok(((class, *at), entries))
     }
 
     /// The elements of a list, and the class in front of them.
@@ -144,7 +153,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         let (Is::Array(elements) | Is::Bare(elements)) = &self.node.is else {
             return Err(self.wrong("a list"));
         };
-        if self.mapper.typing != Typing::Nowhere
+        if self.context.mapper.typing != Typing::Nowhere
             && let [class, Node { is: Is::Array(inside) | Is::Bare(inside), .. }] = &elements[..]
             && let Some(name) = as_text(class)
             && (name.starts_with('[') || name.contains('.'))
@@ -158,10 +167,10 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         let (class, elements) = self.list()?;
         let Some((class, at)) = class else { return Ok(elements) };
         match &self.expected().kind {
-            Kind::Array(_) => self.check(&self.shape.array_class(self.id), class, at)?,
+            Kind::Array(_) => self.check(&self.context.shape.array_class(self.id), class, at)?,
             Kind::EnumSet(..) if !value::is_collection(class) => {
-                let constants = match self.shape.nodes[element].kind {
-                    Kind::Enum(at) => &self.shape.enums[at].class[..],
+                let constants = match self.context.shape.nodes[element].kind {
+                    Kind::Enum(at) => &self.context.shape.enums[at].class[..],
                     _ => "",
                 };
                 self.check(&enum_set_class(constants), class, at)?;
@@ -178,22 +187,24 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         self.scalar("[B", "bytes", |node| value::bytes(node).map(|bytes| bytes.into_owned()))
     }
 
-    fn text(&self) -> Outcome<Cow<'n, str>> {
+    fn text(&self) -> Outcome<&'n str> {
         let class = match self.expected().kind {
-            Kind::Text(class) if value::is_time(class.name) => {
-                let name = written_class(class.name);
-                let text = self.scalar(name, format_args!("a {name}"), |node| times::read_text(name, node));
-                return Ok(Cow::Owned(text?));
-            }
             Kind::Text(class) => class.name,
             Kind::Character => "java.lang.Character",
             _ => "java.lang.String",
         };
-        self.scalar(class, "text", as_text).map(Cow::Borrowed)
+        self.scalar(class, "text", as_text)
+    }
+
+    /// The text of a time, which may be numbers.
+    #[cold]
+    fn time(&self, class: &'static str) -> Outcome<String> {
+        let class = written_class(class);
+        self.scalar(class, format_args!("a {class}"), |node| times::read_text(class, node))
     }
 
     fn value(&self) -> Outcome<crate::java::Value> {
-        value::read(self.node, self.root, self.mapper)
+        value::read(self.node, self.root, self.context.mapper)
     }
 }
 
@@ -264,9 +275,16 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        if let Kind::Text(class) = self.expected().kind
+            && value::is_time(class.name)
+        {
+            let text = self.time(class.name)?;
+            memory::take(text.len())?;
+            return self.placed(visitor.visit_string(text));
+        }
         let text = self.text()?;
         memory::take(text.len())?;
-        self.placed(visitor.visit_str(&text))
+        self.placed(visitor.visit_str(text))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
@@ -303,7 +321,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             Some(TypeHint::Class(class)) => match class.kind {
                 ClassKind::Scalar(kind) => {
                     let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
-                        value::scalar_of(kind, node, self.mapper)
+                        value::scalar_of(kind, node, self.context.mapper)
                     })?;
                     self.placed(value_slot::supply(value, visitor))
                 }
@@ -327,7 +345,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             _ => return Err(self.wrong("something else")),
         };
         // A `char[]`.
-        if self.shape.nodes[element].kind == Kind::Character
+        if self.context.shape.nodes[element].kind == Kind::Character
             && let Ok(text) = self.scalar("[C", "text", as_text)
         {
             let characters: Vec<Node<'_>> =
@@ -368,14 +386,16 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         visitor: V,
     ) -> Outcome<V::Value> {
         let Kind::Struct(at) = &self.expected().kind else { return Err(self.wrong("an object")) };
-        let shape = &self.shape.structs[*at];
+        let shape = &self.context.shape.structs[*at];
         let Object { class, entries } = self.object("an object")?;
         if let Some((class, at)) = class {
             self.check(&shape.class, class, at)?;
         }
         let fields = ObjectReader {
             reader: self,
-            class: shape,
+            fields: &shape.fields,
+            ordered: &shape.ordered,
+            any: shape.any,
             next: 0,
             left: entries,
             value: None,
@@ -395,13 +415,13 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         let at = match self.expected().kind {
             Kind::Enum(at) => at,
             Kind::Choice(at) => {
-                let (variant, node) = choice::variant(&self, &self.shape.choices[at])?;
+                let (variant, node) = choice::variant(&self, &self.context.shape.choices[at])?;
                 let value = ValueReader { id: variant.node, node, ..self };
                 return self.placed(visitor.visit_enum(VariantReader { name: variant.name, value }));
             }
             _ => return Err(self.wrong("something else")),
         };
-        let name = self.scalar(&self.shape.enums[at].class, "the name of a constant", as_text)?;
+        let name = self.scalar(&self.context.shape.enums[at].class, "the name of a constant", as_text)?;
         let name: StrDeserializer<'_, Failure> = name.into_deserializer();
         self.placed(visitor.visit_enum(name))
     }

@@ -1,5 +1,5 @@
-//! Several classes in one place: enums with data. The Java classes are in `Tasks.java`, and what Redisson writes of them is in
-//! the vectors.
+//! Several classes in one place: enums with data. The Java classes are in `Tasks.java`, and what Redisson
+//! writes of them is in the vectors.
 
 use codec::java::{self, BigDecimal, Value};
 use codec::{CborJackson, JsonJackson, Kryo5, MsgPackJackson};

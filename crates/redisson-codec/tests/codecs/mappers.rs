@@ -1,5 +1,5 @@
-//! Object mappers of an application. What Redisson writes with each is in the vectors `mapper-…`; `Mappers.java` has the
-//! mappers and the values.
+//! Object mappers of an application. What Redisson writes with each is in the vectors `mapper-…`;
+//! `Mappers.java` has the mappers and the values.
 
 use codec::java::{self, Date, Duration, Instant, LocalDate, LocalDateTime, Uuid, Value};
 use codec::{JsonJackson, Mapper, WithMapper};

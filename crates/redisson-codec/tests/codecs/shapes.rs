@@ -1,8 +1,9 @@
-//! What Java services put into their queues, and which codecs read and write it: the table in `shapes/table.md`.
+//! What Java services put into their queues, and which codecs read and write it: the table in
+//! `shapes/table.md`.
 //!
-//! Each of the shapes has one Rust type for all codecs. Of each payload that Redisson wrote, the type must have the right
-//! value, or refuse it. Where the table has `=`, the type writes the same bytes again; `~` is other bytes, `✗` a refusal,
-//! and `–` what Java does not write. `REDELAY_BLESS=1` writes the table.
+//! Each of the shapes has one Rust type for all codecs. Of each payload that Redisson wrote, the type must
+//! have the right value, or refuse it. Where the table has `=`, the type writes the same bytes again; `~` is
+//! other bytes, `✗` a refusal, and `–` what Java does not write. `REDELAY_BLESS=1` writes the table.
 
 mod types;
 
@@ -18,7 +19,8 @@ use serde::de::DeserializeOwned;
 use super::*;
 use types::*;
 
-/// The columns of the table: the files of vectors. The last is the same with the mapper that writes no classes.
+/// The columns of the table: the files of vectors. The last is the same with the mapper that writes no
+/// classes.
 const CODECS: [&str; 9] = [
     "kryo5",
     "json-jackson",
@@ -87,8 +89,8 @@ impl Table {
             None => "–",
             Some(row) => match by.decode(&row.payload).and_then(|read| {
                 let written = by.encode(value)?;
-                // MessagePack has no trailing zeros: 9.90 is 9.9. Without classes, a `Long` of an `Object` is an
-                // `Integer`.
+                // MessagePack has no trailing zeros: 9.90 is 9.9. Without classes, a `Long` of an `Object` is
+                // an `Integer`.
                 let loses = ["msgpack-jackson", "typed-json", "typed-json, mapper"].contains(&codec);
                 let same = read == *value || loses && by.encode(&read)? == written;
                 assert!(same, "{shape} in {codec}: {read:?}");

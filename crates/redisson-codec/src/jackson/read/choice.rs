@@ -16,7 +16,7 @@ pub(super) fn variant<'n, 'a>(
     reader: &ValueReader<'n, 'a>,
     choice: &'static Choice,
 ) -> Outcome<(&'static Variant, &'n Node<'a>)> {
-    let (shape, node) = (reader.shape, reader.node);
+    let (shape, node) = (reader.context.shape, reader.node);
     let class = class(reader);
     if let Some(tag) = &choice.tag {
         let tagged = tagged(node, tag);
@@ -75,8 +75,8 @@ fn unexpected(shape: &Shape, choice: &Choice, found: &str, at: u32) -> Failure {
 /// The class that a node names.
 fn class<'n>(reader: &ValueReader<'n, '_>) -> Option<(&'n str, u32)> {
     match &reader.node.is {
-        _ if reader.mapper.typing == Typing::Nowhere => None,
-        Is::Object(entries) => split_class(entries, reader.mapper.typing == Typing::Property).0,
+        _ if reader.context.mapper.typing == Typing::Nowhere => None,
+        Is::Object(entries) => split_class(entries, reader.context.mapper.typing == Typing::Property).0,
         Is::Array(pair) | Is::Bare(pair) => {
             let [class, _] = &pair[..] else { return None };
             let name = as_text(class)?;
@@ -135,7 +135,7 @@ fn takes(shape: &Shape, node: NodeId, class: &str) -> bool {
 /// The variant for what names no class: of a scalar one that needs none, at the root the only one that has
 /// none there, or any value.
 fn without_class(reader: &ValueReader<'_, '_>, choice: &'static Choice) -> Option<&'static Variant> {
-    let (shape, is) = (reader.shape, &reader.node.is);
+    let (shape, is) = (reader.context.shape, &reader.node.is);
     if let Some(class) = implied_class(is) {
         return of_class(shape, choice, class);
     }

@@ -7,7 +7,7 @@ use super::ValueReader;
 use super::map::MapReader;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::{Is, Key, Node};
-use crate::java::shape::{Kind, NodeId, StructShape};
+use crate::java::shape::{Field, Kind, NodeId};
 
 /// What Java left out.
 static NULL: Node<'static> = Node { at: 0, is: Is::Null };
@@ -41,8 +41,11 @@ impl FieldSet {
 
 pub(super) struct ObjectReader<'n, 'a, I> {
     pub(super) reader: ValueReader<'n, 'a>,
-    pub(super) class: &'static StructShape,
-    /// Java writes the fields in an order, so that the next one is most likely the next one here.
+    pub(super) fields: &'static [Field],
+    /// Java writes them in this order, so that the next one is most likely the next one here.
+    pub(super) ordered: &'static [usize],
+    /// The field of all other names.
+    pub(super) any: Option<usize>,
     pub(super) next: usize,
     pub(super) left: I,
     /// The value of the field whose name was read; that of a field which is not known is skipped.
@@ -55,8 +58,9 @@ pub(super) struct ObjectReader<'n, 'a, I> {
 }
 
 impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, 'a, I> {
+    #[inline]
     fn find(&mut self, name: &str) -> Option<usize> {
-        let (ordered, fields) = (&self.class.ordered, &self.class.fields);
+        let (ordered, fields) = (self.ordered, self.fields);
         let guess = ordered[self.next.min(ordered.len())..]
             .iter()
             .position(|&at| fields[at].name == name)
@@ -66,52 +70,24 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
         Some(ordered[place])
     }
 
-    /// The next property, and the field that it is.
-    fn property(&mut self) -> Option<(&'n Key<'a>, &'n Node<'a>, Option<usize>)> {
-        loop {
-            let entry @ (key, value) = self.left.next()?;
-            let field = self.find(&key.text());
-            match self.class.any {
-                Some(any) if field.is_none_or(|field| field == any) => {
-                    self.others.push(entry);
-                }
-                _ => return Some((key, value, field)),
-            }
-        }
-    }
-
     /// A field that Java left out because it is null, and which can be.
     fn left_out(&mut self) -> Option<usize> {
-        while self.missing < self.class.fields.len() {
+        while self.missing < self.fields.len() {
             let at = self.missing;
             self.missing += 1;
-            let node = &self.reader.shape.nodes[self.class.fields[at].node];
+            let node = &self.reader.context.shape.nodes[self.fields[at].node];
             if !self.seen.has(at) && (node.nullable || matches!(node.kind, Kind::Value | Kind::Optional(_))) {
                 return Some(at);
             }
         }
         None
     }
-}
 
-impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de>
-    for ObjectReader<'n, 'a, I>
-{
-    type Error = Failure;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
-        if let Some((key, value, field)) = self.property() {
-            if let Some(at) = field {
-                self.seen.add(at);
-            }
-            self.value = Some((field.map(|at| self.class.fields[at].node), value));
-            let name = key.text();
-            let name: StrDeserializer<'_, Failure> = (&*name).into_deserializer();
-            return seed.deserialize(name).map(Some).map_err(|failure| failure.at(value.at));
-        }
-        let any = self.class.any.filter(|at| {
-            let nullable = self.reader.shape.nodes[self.class.fields[*at].node].nullable;
-            !self.seen.has(*at) && !(nullable && self.others.is_empty())
+    /// The key of a field that is not there.
+    fn left_out_key<'de, K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
+        let any = self.any.filter(|at| {
+            let nullable = self.reader.context.shape.nodes[self.fields[*at].node].nullable;
+            !self.seen.has(*at) && (!nullable || !self.others.is_empty())
         });
         let at = match any {
             Some(at) => {
@@ -121,16 +97,42 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
             }
             None => {
                 let Some(at) = self.left_out() else { return Ok(None) };
-                self.value = Some((Some(self.class.fields[at].node), &NULL));
+                self.value = Some((Some(self.fields[at].node), &NULL));
                 at
             }
         };
-        let name: StrDeserializer<'_, Failure> = self.class.fields[at].name.into_deserializer();
+        let name: StrDeserializer<'_, Failure> = self.fields[at].name.into_deserializer();
         seed.deserialize(name).map(Some)
+    }
+}
+
+impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de>
+    for ObjectReader<'n, 'a, I>
+{
+    type Error = Failure;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
+        while let Some(entry @ (key, value)) = self.left.next() {
+            let name = key.text();
+            let field = self.find(&name);
+            if let Some(any) = self.any
+                && field.is_none_or(|field| field == any)
+            {
+                self.others.push(entry);
+                continue;
+            }
+            if let Some(at) = field {
+                self.seen.add(at);
+            }
+            self.value = Some((field.map(|at| self.fields[at].node), value));
+            let name: StrDeserializer<'_, Failure> = (&*name).into_deserializer();
+            return seed.deserialize(name).map(Some).map_err(|failure| failure.at(value.at));
+        }
+        self.left_out_key(seed)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
-        match (self.value.take(), self.class.any) {
+        match (self.value.take(), self.any) {
             (Some((Some(id), node)), _) => {
                 let reader = self.reader.inner(id, node);
                 // What was left out is at no offset.
@@ -138,7 +140,8 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
                 seed.deserialize(reader).map_err(|failure| failure.at(at))
             }
             (None, Some(any)) => {
-                let Kind::Map(_, _, value) = self.reader.shape.nodes[self.class.fields[any].node].kind else {
+                let Kind::Map(_, _, value) = self.reader.context.shape.nodes[self.fields[any].node].kind
+                else {
                     return Err(Failure::new("expected a map"));
                 };
                 let reader = self.reader.inner(value, self.reader.node);

@@ -84,8 +84,8 @@ pub(in crate::jackson) fn read(node: &Node<'_>, root: bool, mapper: &Mapper) -> 
     })
 }
 
-/// A double, or a decimal number if Java would write the double in another way: 1.50, as a field of a `BigDecimal`
-/// may have it.
+/// A double, or a decimal number if Java would write the double in another way: 1.50, as a field of a
+/// `BigDecimal` may have it.
 fn number(text: &str) -> Option<Value> {
     let double = text.parse().ok()?;
     match text.contains(['e', 'E']) || java_text(double) == text {

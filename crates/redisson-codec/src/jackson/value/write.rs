@@ -70,7 +70,8 @@ fn bare(value: &Value, mapper: &Mapper) -> Option<Is<'static>> {
     })
 }
 
-/// Where an `Object` is declared, the place is `open`, and the class is written. Elsewhere it depends on the class.
+/// Where an `Object` is declared, the place is `open`, and the class is written. Elsewhere it depends on the
+/// class.
 pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
     let is = match value {
         Value::Null => Is::Null,

@@ -147,8 +147,8 @@ impl<'a, 'de> ReadContext<'a, 'de> {
         })
     }
 
-    /// What a value of this class is for the variant that takes all others. Of an unknown class, it has an end
-    /// that can be found only if it is the whole payload.
+    /// What a value of this class is for the variant that takes all others. Of an unknown class, it has an
+    /// end that can be found only if it is the whole payload.
     fn any_value(&self, class: ClassRef) -> Option<Found> {
         let known = match class {
             ClassRef::Numbered(_) => true,
