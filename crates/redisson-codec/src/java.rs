@@ -21,6 +21,7 @@
 //! | an enum without data | an enum of the same constants in the same order |
 //! | `#[serde(rename = "abstract com.acme.Level")]` on it | an enum whose constants have bodies |
 //! | `#[serde(rename = "abstract(B, D) com.acme.Kind")]` | an enum of which only these constants have bodies |
+//! | a newtype around a list or map, `#[serde(rename = "com.acme.Props")]` | a list or map of this class |
 //! | an enum with data | objects of several classes: see below |
 //! | any of these with [`object`] | the same, declared as `Object`, as an interface or a base class; lists and maps only as `Object` |
 //! | [`Value`] | any value, declared as `Object` |

@@ -275,6 +275,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         let (Kind::Map(_, key, value), Found::Known(class)) = (&node.kind, found) else {
             return Err(changed());
         };
+        self.reader.not_serialized_by_java(class)?;
         self.reader.input.deeper()?;
         let mut entries = self.entries(*key, *value, class)?;
         let map = visitor.visit_map(&mut entries)?;

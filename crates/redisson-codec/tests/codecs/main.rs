@@ -18,6 +18,7 @@ mod long_messages;
 mod mappers;
 mod msgpack;
 mod objects;
+mod own_maps;
 mod places;
 mod shapes;
 mod structured;

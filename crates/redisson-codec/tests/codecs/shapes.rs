@@ -187,9 +187,9 @@ fn plain_values(table: &mut Table) {
     table.shape("31-enum-root", RefundStatus::Paid);
     table.shape("31-enum-body", Channel::Bank);
     table.shape("32-date", Date::from_millis(WHEN));
-    table.shape("33-listof", ["a", "b", "c"].map(str::to_owned).to_vec());
-    table.shape("33-mapof", entries([("orderId".to_owned(), 1001i64)]));
-    table.shape("33-unmodifiable", entries([("orderId".to_owned(), 1001i64)]));
+    table.shape("33-listof", ListOf(["a", "b", "c"].map(str::to_owned).to_vec()));
+    table.shape("33-mapof", MapOf(entries([("orderId".to_owned(), Value::Long(1001))])));
+    table.shape("33-unmodifiable", Unmodifiable(entries([("orderId".to_owned(), Value::Long(1001))])));
     table.shape("34-localdatetime", noon(0));
 }
 
@@ -359,9 +359,9 @@ fn maps(table: &mut Table) {
     );
     let json_object =
         || entries([("orderId".to_owned(), Value::Long(1001)), ("sn".into(), "SO-1001".into())]);
-    table.shape("26-anon-map", json_object());
-    table.shape("28-fastjson2-object", json_object());
-    table.shape("28-fastjson1-object", json_object());
+    table.shape("26-anon-map", AnonymousMap(json_object()));
+    table.shape("28-fastjson2-object", JsonObject(json_object()));
+    table.shape("28-fastjson1-object", JsonObject1(json_object()));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::CodecError;
 use crate::jackson::format::{Format, Group};
 use crate::jackson::mapper::Typing;
 use crate::jackson::value;
+use crate::java::class::Class;
 use crate::java::per_type::{Last, PerType};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Tag, Variant};
 
@@ -177,6 +178,11 @@ impl Plan {
     }
 }
 
+/// Whether a list or map is of a final class: what `List.of` and the like make. A field declares another.
+fn is_final_collection(class: &Class) -> bool {
+    class.name.starts_with("java.util.ImmutableCollections$")
+}
+
 struct Planner<F> {
     shape: &'static Shape,
     typing: Typing,
@@ -232,8 +238,10 @@ impl<F: Format> Planner<F> {
             Kind::Text(_) => Content::TextOf,
             Kind::Bytes => Content::Bytes,
             Kind::Optional(inside) => Content::Optional(self.site(inside, position, untyped)),
-            Kind::Collection(_, element) => {
-                Content::List(Group::List, self.site(element, Position::Element, untyped))
+            Kind::Collection(class, element) => {
+                let bare = position == Position::Root && is_final_collection(class);
+                let group = if bare { Group::Bare } else { Group::List };
+                Content::List(group, self.site(element, Position::Element, untyped))
             }
             Kind::EnumSet(_, element) => {
                 Content::List(Group::List, self.site(element, Position::Constant, untyped))
@@ -330,7 +338,10 @@ impl<F: Format> Planner<F> {
     fn is_named(&self, node: &Node, position: Position, open: bool) -> bool {
         match node.kind {
             _ if self.typing == Typing::Nowhere => false,
-            Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) => true,
+            Kind::Collection(class, _) | Kind::Map(class, ..) => {
+                position != Position::Root || !is_final_collection(class)
+            }
+            Kind::EnumSet(..) => true,
             Kind::Long if self.typing == Typing::Wrapper => open,
             Kind::Byte | Kind::Short => open,
             // By Redisson's doing, since it is a final class.

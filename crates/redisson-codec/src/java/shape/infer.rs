@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Choice, EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape, Variant};
 use crate::CodecError;
-use crate::java::class::{ClassKind, class};
+use crate::java::class::{Class, ClassKind, Layout, class, known};
 use crate::java::probe::{Requested, Step, probe};
 use crate::java::type_hint::{TypeHint, type_hint};
 
@@ -37,6 +37,8 @@ impl Shape {
         }
     }
 }
+
+const FIXED: &str = "what `Collections.empty…` and `singleton…` make has a fixed length: use a list or map";
 
 const PROPERTIES: &str = "`order(…)`, `nulls` and `any(…)` go with a struct";
 
@@ -86,7 +88,7 @@ impl Inference {
     }
 
     fn node(&mut self) -> Result<Node, String> {
-        let (mut nullable, mut object, mut hint) = (false, false, None);
+        let (mut nullable, mut object, mut hint, mut named) = (false, false, None, None);
         let kind = loop {
             let requested = self.request()?;
             match requested {
@@ -99,7 +101,8 @@ impl Inference {
                 }
                 Requested::Newtype(name) => {
                     match type_hint(name) {
-                        None => {}
+                        // Others are only the names of Rust's types.
+                        None => named = named.or(Some(name).filter(|name| name.contains('.'))),
                         Some(TypeHint::Value) => break Kind::Value,
                         Some(TypeHint::Object) => object = true,
                         Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
@@ -113,7 +116,10 @@ impl Inference {
                     }
                     self.path.push(Step::Newtype);
                 }
-                requested => break self.kind(requested, hint)?,
+                requested => {
+                    let own = named.filter(|_| hint.is_none()).and_then(|name| own_class(name, requested));
+                    break self.kind(requested, own.or(hint))?;
+                }
             }
         };
         Ok(Node { nullable, object, kind, is_final: false })
@@ -141,6 +147,7 @@ impl Inference {
             (Requested::Seq, Some(TypeHint::Class(class))) => {
                 let element = self.at(Step::Element)?;
                 match class.kind {
+                    ClassKind::Collection(Layout::Empty | Layout::Singleton) => return Err(FIXED.to_owned()),
                     ClassKind::Collection(_) => Kind::Collection(class, element),
                     ClassKind::EnumSet => match self.shape.nodes[element] {
                         Node { nullable: false, object: false, kind: Kind::Enum(_), .. } => {
@@ -151,6 +158,12 @@ impl Inference {
                     _ => return Err(format!("a list is not a {}", class.name)),
                 }
             }
+            (
+                Requested::Map,
+                Some(TypeHint::Class(Class {
+                    kind: ClassKind::Map(Layout::Empty | Layout::Singleton), ..
+                })),
+            ) => return Err(FIXED.to_owned()),
             (Requested::Map, Some(TypeHint::Class(class))) if matches!(class.kind, ClassKind::Map(_)) => {
                 Kind::Map(class, self.at(Step::Key)?, self.at(Step::Value)?)
             }
@@ -360,6 +373,18 @@ impl Inference {
         text.push('`');
         text
     }
+}
+
+/// The class of a map or list of an application, which is the serde name of a newtype around it.
+fn own_class(name: &'static str, requested: Requested) -> Option<TypeHint> {
+    let kind = match requested {
+        Requested::Map => ClassKind::Map(Layout::Plain),
+        Requested::Seq => ClassKind::Collection(Layout::Plain),
+        _ => return None,
+    };
+    // As long as the shape of the type, which is never freed either.
+    let own = || &*Box::leak(Box::new(Class { name, kind, is_final: false }));
+    Some(TypeHint::Class(known(name).unwrap_or_else(own)))
 }
 
 /// Which field this is.

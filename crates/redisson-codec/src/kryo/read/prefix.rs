@@ -2,10 +2,11 @@
 
 use super::super::input::{ClassRef, Input};
 use super::super::{scalar, value};
-use crate::java::class::{Class, ClassKind, TextPart};
+use crate::java::class::{Class, ClassKind, TextPart, known};
 use crate::java::shape::{Choice, EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
+use crate::shown::shown;
 
 /// What a place of a type needs to be read.
 pub(in super::super) struct ReadContext<'a, 'de> {
@@ -170,7 +171,11 @@ impl<'a, 'de> ReadContext<'a, 'de> {
         let one_of = |declared: &'static Class, fits: fn(ClassKind) -> bool| match class {
             ClassRef::Named(_) if self.input.is_named(class, declared.name) => Some(Found::Known(declared)),
             ClassRef::Named(_) if fit == Fit::Exact => None,
-            ClassRef::Named(_) => self.input.known(class).filter(|known| fits(known.kind)).map(Found::Known),
+            ClassRef::Named(_) => match self.input.known(class) {
+                Some(known) => fits(known.kind).then_some(Found::Known(known)),
+                // One of an application, which is written like others.
+                None => (fit == Fit::Any && fits(declared.kind)).then_some(Found::Known(declared)),
+            },
             ClassRef::Numbered(_) => None,
         };
         match &self.node(node).kind {
@@ -222,6 +227,23 @@ impl<'a, 'de> ReadContext<'a, 'de> {
                 (known && matches!(class, ClassRef::Named(_))).then_some(found)
             }
         }
+    }
+
+    /// Refuses a list or map of a class that Redisson leaves to Java's own serialization.
+    #[inline]
+    pub(super) fn not_serialized_by_java(&self, class: &Class) -> Outcome<()> {
+        match self.input.follows(b"\xac\xed\x00\x05") && known(class.name).is_none() {
+            true => Err(self.serialized_by_java(class)),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn serialized_by_java(&self, class: &Class) -> Failure {
+        let (class, at) = (shown(class.name), self.input.at);
+        Failure::new(format!(
+            "Java's own serialization wrote the object of the class `{class}` at offset {at}"
+        ))
     }
 
     /// A constant with a body has a class of its own: `Level$1`.

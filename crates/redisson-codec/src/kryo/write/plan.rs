@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::super::output::{Name, WrittenClass};
 use super::super::{scalar, value};
 use crate::CodecError;
-use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::class::{Class, ClassKind, Layout, known};
 use crate::java::per_type::{Last, PerType};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::kryo::numbered::Numbered;
@@ -80,8 +80,7 @@ pub(super) struct ListPlan {
     pub(super) element: SiteId,
     /// The byte that an element of the declared class is if it is null.
     pub(super) null: Option<u8>,
-    /// In its prefix is a comparator.
-    pub(super) sorted: bool,
+    pub(super) layout: Layout,
 }
 
 /// How a list says the classes of its elements.
@@ -138,7 +137,7 @@ pub(super) struct VariantPlan {
 
 /// An array of bytes as a list.
 pub(super) static BYTES: ListPlan =
-    ListPlan { each: ElementForm::Byte, element: 0, null: None, sorted: false };
+    ListPlan { each: ElementForm::Byte, element: 0, null: None, layout: Layout::Plain };
 
 static PLANS: PerType<Plan> = PerType::new(&LAST);
 
@@ -153,7 +152,16 @@ impl Plan {
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     #[inline]
     pub(in super::super) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Plan, CodecError> {
-        PLANS.of::<T>(|| Ok(Plan::new(Shape::of::<T>()?)))
+        PLANS.of::<T>(|| {
+            let shape = Shape::of::<T>()?;
+            match shape.nodes.iter().find_map(|node| serialized_by_java(&node.kind)) {
+                Some(class) => Err(CodecError::new(format!(
+                    "`{}` cannot be written as Kryo 5: Redisson leaves the class `{class}` to Java's own serialization",
+                    std::any::type_name::<T>()
+                ))),
+                None => Ok(Plan::new(shape)),
+            }
+        })
     }
 
     fn new(shape: &'static Shape) -> Plan {
@@ -267,7 +275,7 @@ impl Planner {
                     Kind::Array(_) | Kind::Bytes if !node.object => Prefix::Null(0),
                     _ => self.declared(element),
                 };
-                self.list(ElementForm::Array, element, prefix, false, false)
+                self.list(ElementForm::Array, element, prefix, false, Layout::Plain)
             }
             Kind::EnumSet(_, element) => {
                 // That of the first constant in the set, or of the enum's if there is none.
@@ -275,7 +283,7 @@ impl Planner {
                     Some(constants) => self.named(constants.class_of(0)),
                     None => self.class(element),
                 };
-                self.list(ElementForm::Constant(class), element, Prefix::Nothing, false, false)
+                self.list(ElementForm::Constant(class), element, Prefix::Nothing, false, Layout::Plain)
             }
             Kind::Collection(class, element) => {
                 let node = &shape.nodes[element];
@@ -286,17 +294,18 @@ impl Planner {
                 } else {
                     (ElementForm::Same, Prefix::Element)
                 };
-                self.list(each, element, prefix, generic, is_sorted(class))
+                self.list(each, element, prefix, generic, layout(class))
             }
             Kind::Map(class, key, value) => {
-                let prefix = |planner: &Self, node| match generic {
-                    true => planner.reference(node),
-                    false => Prefix::Class,
+                let prefix = |planner: &Self, node| match planner.reference(node) {
+                    _ if !generic => Prefix::Class,
+                    Prefix::Null(_) | Prefix::Flag if layout(class) == Layout::Immutable => Prefix::Nothing,
+                    prefix => prefix,
                 };
                 let (key_prefix, value_prefix) = (prefix(self, key), prefix(self, value));
                 let key = self.site(key, key_prefix, generic);
                 let value = self.site(value, value_prefix, generic);
-                Content::Map(MapPlan { key, value, sorted: is_sorted(class) })
+                Content::Map(MapPlan { key, value, sorted: layout(class) == Layout::Sorted })
             }
             Kind::Struct(at) => {
                 self.fields(at);
@@ -328,10 +337,10 @@ impl Planner {
         element: NodeId,
         prefix: Prefix,
         generic: bool,
-        sorted: bool,
+        layout: Layout,
     ) -> Content {
         let null = null(&self.shape.nodes[element]);
-        Content::List(ListPlan { each, element: self.site(element, prefix, generic), null, sorted })
+        Content::List(ListPlan { each, element: self.site(element, prefix, generic), null, layout })
     }
 
     fn fields(&mut self, at: usize) {
@@ -413,6 +422,19 @@ fn null(node: &Node) -> Option<u8> {
     }
 }
 
-fn is_sorted(class: &Class) -> bool {
-    matches!(class.kind, ClassKind::Collection(Layout::Sorted) | ClassKind::Map(Layout::Sorted))
+/// The class of a list or map, if it is one of the library that Kryo has no serializer for.
+fn serialized_by_java(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Collection(class, _) | Kind::Map(class, ..) => {
+            (class.name.starts_with("java.") && known(class.name).is_none()).then_some(class.name)
+        }
+        _ => None,
+    }
+}
+
+fn layout(class: &Class) -> Layout {
+    match class.kind {
+        ClassKind::Collection(layout) | ClassKind::Map(layout) => layout,
+        _ => Layout::Plain,
+    }
 }

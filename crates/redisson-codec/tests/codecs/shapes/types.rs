@@ -272,6 +272,26 @@ pub(super) struct PayQuery {
     pub(super) delays: Option<Vec<i32>>,
 }
 
+/// A map of another class than those of Java's library.
+macro_rules! map {
+    ($name:ident $class:literal) => {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename = $class)]
+        pub(super) struct $name(pub(super) Entries<String, java::Value>);
+    };
+}
+
+map!(AnonymousMap "com.example.shop.Shapes$1");
+map!(JsonObject "com.alibaba.fastjson2.JSONObject");
+map!(JsonObject1 "com.alibaba.fastjson.JSONObject");
+map!(MapOf "java.util.ImmutableCollections$Map1");
+map!(Unmodifiable "java.util.Collections$UnmodifiableMap");
+
+/// What `List.of` makes.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "java.util.ImmutableCollections$ListN")]
+pub(super) struct ListOf(pub(super) Vec<String>);
+
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.example.shop.Shapes$Inner")]
 pub(super) struct Inner {
