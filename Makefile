@@ -3,12 +3,13 @@
 SHELL := /bin/sh
 
 EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))))
+# Examples that are packages.
+PROGRAMS := redelay-cancel-unless-paid redelay-demo redisson-dump
 # The names in [features] of a Cargo.toml, without `default` and the internal ones, which begin with an underscore.
 features_of = $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9-]*\) *=.*/\1/p' $(1) | grep -vx default)
-FEATURES := $(call features_of,Cargo.toml)
 CODEC_FEATURES := $(call features_of,crates/redisson-codec/Cargo.toml)
-# Those that redelay's own code, tests and examples ask for; the others only select codecs.
-ASKED_FEATURES = $(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src tests examples --include='*.rs' | cut -d '"' -f 2))
+# Those that redelay's own code asks for; the others only select codecs.
+OWN_FEATURES = $(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src --include='*.rs' | cut -d '"' -f 2))
 # Besides the server on PATH, the integration tests run with these.
 OTHER_SERVERS := redis-6.2 valkey-9.1
 # A package is made of what is committed. With changes that are not: make package PACKAGE_FLAGS=--allow-dirty
@@ -35,12 +36,12 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo install-cli quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
+.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
-FOR_USERS := demo install-cli examples docs
-FOR_RELEASES := deny semver package peer
+FOR_USERS := demo install-cli static-cli deb examples docs
+FOR_RELEASES := deny semver package ship peer
 
 help: ## this list
 	@awk -F ':.*## ' -v users="$(FOR_USERS)" -v releases="$(FOR_RELEASES)" ' \
@@ -69,6 +70,12 @@ demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redis
 install-cli: ## installs the command `redelay`, which looks into any queue: docs/operate.md
 	cargo install --locked --path crates/redelay-cli
 
+static-cli: ## the same as one file for any Linux, in target/static, with completions and manual pages (minutes)
+	scripts/static-cli.sh
+
+deb: static-cli ## the same as a Debian package (builds cargo-deb once)
+	scripts/deb.sh
+
 # Most of these tests wait most of the time.
 quick: lint ## what fails first after most mistakes, three minutes: lint, the unit tests, and `queues` with the server on PATH
 	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || scripts/apt-install.sh redis-server </dev/null
@@ -90,6 +97,7 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class redisson_reads
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
+	REDELAY_CYCLES=1000 cargo test --workspace --all-features --test compat -- --nocapture a_pump
 	@# It moves slots in another way, too.
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 
@@ -106,6 +114,10 @@ bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson,
 	cargo build --release --package redelay-beside
 	cargo run --release --quiet --package redelay-beside -- $(BENCH_FLAGS)
 
+bench-looking: ## what looking costs a server with a million entries: every command, a minute of `top`, a minute of the exporter
+	cargo build --release --package redelay-cli --all-features
+	benches/looking.py $(TARGET)/release/redelay
+
 # Published numbers name the commit they were measured at. Half an hour is too long to find out at the end.
 clean-tree:
 	@changes=$$(git status --porcelain 2>&1); if [ -n "$$changes" ]; then \
@@ -119,10 +131,11 @@ micro: ## benchmarks of single modules, without a server
 
 # Without a terminal, scripts/confirm-install.sh says what is installed and does not ask.
 setup: export AVOID := run single tests by cargo, see CONTRIBUTING.md
-setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java side of the tests, openssl
+setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java side of the tests, openssl, Prometheus
 	scripts/servers.sh </dev/null
 	scripts/java.sh </dev/null
 	@command -v openssl >/dev/null || scripts/apt-install.sh openssl </dev/null
+	@command -v promtool >/dev/null || scripts/apt-install.sh prometheus </dev/null
 
 lint: components ## format and Clippy with all features and with the default ones; warnings are errors
 	cargo fmt --all --check
@@ -137,18 +150,15 @@ docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
 
 # Tests and examples depend on crates that turn on every codec, so what users of one feature get is seen only by `--lib`.
+# Features of redelay that only select a codec change none of its own code.
 features: components ## Clippy for both crates without features and with each single one; warnings are errors
 	@set -e; for feature in "" $(CODEC_FEATURES); do \
 		echo "redisson-codec: '$$feature'"; \
 		cargo clippy --quiet --package redisson-codec --no-default-features --features "$$feature" --lib -- -D warnings; \
 	done
-	@set -e; for feature in "" $(FEATURES); do \
+	@set -e; for feature in "" $(OWN_FEATURES); do \
 		echo "redelay: '$$feature'"; \
 		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --lib -- -D warnings; \
-	done
-	@set -e; for feature in "" $(ASKED_FEATURES); do \
-		echo "redelay, all targets: '$$feature'"; \
-		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --all-targets -- -D warnings; \
 	done
 
 msrv: ## builds both crates with the oldest Rust that Cargo.toml promises, which rustup installs
@@ -168,17 +178,14 @@ deny: ## licences, sources, duplicates and advisories of the dependencies: deny.
 semver: ## incompatible API changes since the last tag, or BASELINE_REV=<commit> (builds cargo-semver-checks once, half an hour)
 	scripts/semver.sh $(BASELINE_REV)
 
+# With all packages and features, as the tests, so that nothing is built once more. Lint builds them with the default ones.
 examples: ## runs every example, the demo, each with its own server, and `redisson-dump`
-	cargo build --examples
-	@set -e; for example in $(EXAMPLES); do \
+	cargo build --workspace --all-features --examples $(PROGRAMS:%=--bin %)
+	@set -e; for example in $(EXAMPLES:%=examples/%) $(filter redelay-%,$(PROGRAMS)); do \
 		echo "== $$example"; \
-		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
+		REDIS_URL= $(TIMEOUT) scripts/with-server.sh $(TARGET)/debug/$$example </dev/null; \
 	done
-	@set -e; for package in redelay-cancel-unless-paid redelay-demo; do \
-		echo "== $$package"; cargo build --package $$package; \
-		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --package $$package </dev/null; \
-	done
-	cargo run --quiet --package redisson-dump 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
+	$(TARGET)/debug/redisson-dump 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
 
 peer: ## builds the program that other checks drive redelay with; the last line is its path
 	cargo build --release --package redelay-peer
@@ -187,5 +194,9 @@ peer: ## builds the program that other checks drive redelay with; the last line 
 package: ## both packages as they would be published: builds them, and checks their files and links
 	cargo package --package redisson-codec --package redelay $(PACKAGE_FLAGS)
 	scripts/package-check.py $(TARGET)/package
+
+ship: components ## builds what is shipped of the command `redelay`, and checks it: the steps of its Dockerfile, a Debian package (builds cargo-deb once; minutes)
+	cargo clippy --package redelay-cli --no-default-features -- -D warnings
+	scripts/with-server.sh scripts/check-cli.py
 
 ci: lint test docs features fuzz-check msrv examples package ## everything that CI runs

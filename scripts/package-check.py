@@ -18,7 +18,7 @@ COMMON = ["Cargo.toml", "README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-
 # Folder of each package, and the committed files that its users must get in addition to those above.
 PACKAGES = {
     "redisson-codec": ("crates/redisson-codec", []),
-    "redelay": (".", ["CONTRIBUTING.md", "DESIGN.md", "SECURITY.md", "docs/*.md", "docs/design/*.md", "docs/benchmarks/*.md", "docs/benchmarks/*.svg"]),
+    "redelay": (".", ["CONTRIBUTING.md", "DESIGN.md", "SECURITY.md", "docs/*.md", "docs/schemas.json", "docs/design/*.md", "docs/benchmarks/*.md", "docs/benchmarks/*.svg"]),
 }
 # What only the project's own tests and benchmarks need.
 UNWANTED = re.compile(r"^(tests|benches|compat|scripts|fuzz|crates|target|\.ci)/|results\.json$|\.(class|jar)$")

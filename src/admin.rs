@@ -1,7 +1,7 @@
 //! What an operator sees and changes: dead letters, messages that are not settled, pops whose arrival no
-//! client has confirmed, malformed entries.
+//! client has confirmed, malformed entries. And [`Pump`], which transfers for queues that others own.
 //!
-//! The handles have the same verbs, where these have a meaning; so has
+//! The other handles have the same verbs, where these have a meaning; so has
 //! [`Schedules`](crate::delayed_queue::Schedules). None of them keeps anything: each call asks the server.
 //!
 //! | handle | a row, and its key | read in the order of | `len`, `is_empty` | `read` | `requeue`, `requeue_all` | `remove`, `remove_all` |
@@ -40,6 +40,7 @@
 //! so a row may be logged; what serde writes may not.
 
 mod dead_letters;
+mod pump;
 mod quarantine;
 mod unconfirmed_pops;
 mod unsettled;
@@ -48,6 +49,7 @@ use bytes::Bytes;
 
 pub use crate::receiver::MessageId;
 pub use dead_letters::{DeadLetter, DeadLetters};
+pub use pump::Pump;
 pub use quarantine::{Quarantine, Quarantined};
 pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};
 pub use unsettled::{Unsettled, UnsettledMessage};

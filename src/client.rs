@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::Pump;
 use crate::blocking_queue::BlockingQueue;
 use crate::codec::Codec;
 use crate::conn::Conn;
@@ -242,6 +243,21 @@ impl Client {
     #[must_use]
     pub fn inspector(&self) -> Inspector {
         Inspector::new(self.engine.clone(), self.conn.clone())
+    }
+
+    /// Returns a [`Pump`], which transfers for the queue of this name while it exists. It is the name on the
+    /// server, as the inspector finds it: not mapped, and not necessarily text. No command is sent.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(client: redelay::Client) {
+    /// let orders = client.pump("orders"); // Due entries of this queue move, whoever offers and takes.
+    /// # drop(orders);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn pump(&self, name: impl AsRef<[u8]>) -> Pump {
+        Pump::new(self.engine.clone(), &self.conn, name.as_ref())
     }
 
     /// Returns counters and gauges of this client. Cheap: it sends nothing to the server.

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::error::{Error, Result};
@@ -107,7 +108,15 @@ impl<T> Delivery<T> {
             is_last_attempt: u32::from(claim.failed) + 1 >= attempts,
             first: claim.first,
             bytes: claim.payload.clone(),
-            open: Some(Box::new(Open { claim, receiving, queue, backoff, error: String::new(), span })),
+            open: Some(Box::new(Open {
+                claim,
+                receiving,
+                queue,
+                backoff,
+                error: String::new(),
+                since: Instant::now(),
+                span,
+            })),
         }
     }
 

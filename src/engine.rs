@@ -53,6 +53,7 @@ pub(crate) struct Engine {
     /// The task that hears announcements, whether or not it transfers.
     listening: Transfer,
     pub(crate) at_stop: AtStop,
+    pub(crate) transfer_settings: transfer::Settings,
     map_name: NameMapper,
     pub(crate) max_payload: usize,
     /// Whether the user's permissions have been looked at.
@@ -67,7 +68,7 @@ impl Engine {
         let at_stop = AtStop::default();
         let stop = &at_stop.stop;
         let (pops, popping) = Pops::start(conn.clone(), stop.child_token(), stop.clone());
-        let (listening, task) = Transfer::start(conn.clone(), settings.transfer, stop.clone());
+        let (listening, task) = Transfer::start(conn.clone(), settings.transfer.clone(), stop.clone());
         let transfer = settings.transfers.then(|| listening.clone());
         let on_head = {
             let transfer = transfer.clone();
@@ -95,6 +96,7 @@ impl Engine {
             early_polls,
             transfer,
             listening,
+            transfer_settings: settings.transfer,
             map_name: settings.map_name,
             max_payload: settings.max_payload,
             checked: AtomicBool::new(false),

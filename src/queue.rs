@@ -58,6 +58,15 @@ impl Queue {
         Arc::new(Self { engine, conn, name: name.into(), keys, counters, is_split, role: Role::Blocking })
     }
 
+    /// The queue of this name on the server, for a handle that offers and takes nothing.
+    pub(crate) fn on_server(engine: Arc<Engine>, conn: &Conn, name: &[u8]) -> Arc<Self> {
+        let keys = Keys::new(name);
+        let counters = engine.conn.counters().queue(&keys);
+        let (conn, is_split) = (conn.of(&keys), !conn.can_hold(&keys));
+        let name = String::from_utf8_lossy(name).into();
+        Arc::new(Self { engine, conn, name, keys, counters, is_split, role: Role::Delayed })
+    }
+
     /// The same queue, for the handle of a delayed queue.
     pub(crate) fn delayed(&self) -> Arc<Self> {
         Arc::new(Self {

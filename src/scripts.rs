@@ -49,7 +49,7 @@ scripts! {
     OFFER: "dbf183cdd2132b7c70217df266f7193b77e8070d",
         [timeout_set, ordered_list, channel, receipt],
         ["offer"];
-    TRANSFER: "0b3e1db84bcb4cd2706169c94e6d4696f5c85712",
+    TRANSFER: "9b2754ed13a7a61576ada11965fb381a38a6d02c",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
@@ -277,7 +277,7 @@ impl Call {
 
     /// Sends the text, for a script that is needed once.
     pub(crate) async fn run_once(&self, conn: &Conn) -> Result<Reply, OpError> {
-        self.send(conn, &self.command.script_text(self.script.text()), &mut false).await
+        self.read(conn.call(&self.command.script_text(self.script.text())).await)
     }
 
     /// Sends the SHA-1; and the text, if the server does not know the script.
@@ -288,22 +288,25 @@ impl Call {
     /// The same. Notes whether a try was lost, which the server may have executed, or may still execute.
     pub(crate) async fn run_noting(&self, conn: &Conn, lost: &mut bool) -> Result<Reply, OpError> {
         let mut lost_now = false;
-        let result = match self.send(conn, &self.command, &mut lost_now).await {
+        let result = match conn.call_noting(&self.command, &mut lost_now).await {
             // Nothing was executed by this try, so the text may follow. From then on the server knows the
             // script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
                 let text = self.script.text();
                 let conn = conn.for_long(text.len());
-                self.send(&conn, &self.command.script_text(text), &mut lost_now).await
+                conn.call_noting(&self.command.script_text(text), &mut lost_now).await
             }
             result => result,
         };
         *lost |= lost_now;
-        result.map_err(|error| if lost_now && !self.is_read() { error.after_a_lost_try() } else { error })
+        self.read(result).map_err(|error| match lost_now && !self.is_read() {
+            true => error.after_a_lost_try(),
+            false => error,
+        })
     }
 
-    async fn send(&self, conn: &Conn, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
-        match conn.call_noting(command, lost).await {
+    fn read(&self, result: Result<Reply, OpError>) -> Result<Reply, OpError> {
+        match result {
             Ok(reply) => Ok(untagged(reply.into_array()?)),
             Err(OpError::Server(why)) => Err(OpError::Server(self.script.explained(&why))),
             Err(error) => Err(error),

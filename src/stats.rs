@@ -2,4 +2,6 @@
 //! [`DelayedQueue::stats`](crate::DelayedQueue::stats),
 //! [`BlockingQueue::stats`](crate::BlockingQueue::stats).
 
-pub use crate::telemetry::{ClientStats, LastError, QueueStats, ReceivingStats};
+pub use crate::telemetry::{
+    ClientStats, HandlingStats, Histogram, LastError, PumpStats, QueueStats, ReceivingStats,
+};

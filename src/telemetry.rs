@@ -3,7 +3,9 @@
 
 mod counters;
 pub(crate) mod events;
+mod histogram;
 mod stats;
 
 pub(crate) use counters::{ClientCounters, Delivered, OnServer, QueueCounters, Taker};
-pub use stats::{ClientStats, LastError, QueueStats, ReceivingStats};
+pub use histogram::Histogram;
+pub use stats::{ClientStats, HandlingStats, LastError, PumpStats, QueueStats, ReceivingStats};

@@ -5,6 +5,7 @@
 //! sleep until the head is due, as the last reply or an announcement said, whichever is earlier. The next
 //! sweep finds every entry whose event was lost: at once after a reconnection, otherwise about once a minute.
 
+mod all_due;
 mod call;
 mod clock;
 mod overdue;
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::announcements::AnnouncedRetry;
 use crate::conn::Conn;
 use crate::wire::keys::Keys;
+pub(crate) use all_due::all_due;
 pub(crate) use task::Settings;
 use task::{Request, Task};
 

@@ -93,7 +93,8 @@ def jobs(programs, others):
         else:
             yield job(program.name, program)
         if program.kind == "test" and program.name in ON_A_CLUSTER:
-            yield job(f"cluster {program.name}", program, REDELAY_CLUSTER="1")
+            part = f"1/{len(servers)}"
+            yield job(f"cluster {program.name}", program, REDELAY_CLUSTER="1", REDELAY_PART=part)
     yield Job("documentation", ["cargo", "test", *ALL, "--doc"])
 
 

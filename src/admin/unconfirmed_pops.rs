@@ -12,6 +12,7 @@ use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::{Op, Queue};
 use crate::scripts;
+use crate::wire::claim::Claim;
 use crate::wire::time;
 
 /// The most claims that one call of the script reads.
@@ -85,6 +86,24 @@ impl PopKind {
             b"poll" => Self::Delayed,
             _ => Self::Head,
         }
+    }
+}
+
+impl UnconfirmedPop {
+    /// `popped` is what the copy has.
+    fn new(id: String, age: Duration, kind: &[u8], popped: impl Iterator<Item = Bytes>) -> Self {
+        let kind = PopKind::read(kind);
+        // A poll has pairs of entry and score.
+        let payloads = popped.step_by(if kind == PopKind::Delayed { 2 } else { 1 }).collect();
+        Self { id, age, kind, payloads }
+    }
+
+    /// Reads the copy of a pop. `None` for what no pop has written. `now` is the server's clock, epoch ms.
+    pub(crate) fn read(id: &[u8], copy: &[u8], now: i64) -> Option<Self> {
+        let Claim { kind, popped_at, popped } = Claim::parse(copy)?;
+        let id = std::str::from_utf8(id).ok()?.to_owned();
+        let age = Duration::from_millis(now.unsigned_abs().saturating_sub(popped_at));
+        Some(Self::new(id, age, &kind, popped.into_iter()))
     }
 }
 
@@ -467,8 +486,5 @@ fn unconfirmed(op: Op<'_>, claim: Reply) -> Result<UnconfirmedPop> {
     let age = Duration::from_millis(op.len(parts.next().unwrap_or(Reply::Nil))? as u64);
     let mut strings = op.strings(Reply::Array(parts.collect()))?.into_iter();
     let (id, kind) = (strings.next().unwrap_or_default(), strings.next().unwrap_or_default());
-    let kind = PopKind::read(&kind);
-    // A poll has pairs of entry and score.
-    let payloads = strings.step_by(if kind == PopKind::Delayed { 2 } else { 1 }).collect();
-    Ok(UnconfirmedPop { id: String::from_utf8_lossy(&id).into_owned(), age, kind, payloads })
+    Ok(UnconfirmedPop::new(String::from_utf8_lossy(&id).into_owned(), age, &kind, strings))
 }

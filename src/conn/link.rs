@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::client::{Client, Executing};
+use super::client::Client;
 use super::expect::{Expect, FOREIGN};
 use super::op_error::{is_wrong_type, without_position};
 use super::options::Source;
@@ -201,18 +202,14 @@ impl Link {
         within: Option<Duration>,
         is_patient: bool,
     ) -> Result<Reply, OpError> {
-        let (sent, executing) = self.begin_sending(command, within, is_patient)?;
-        let executed = executing.await;
+        let (sent, args) = self.prepare(command, is_patient)?;
+        let executed = self.client().execute(command.name, args, within).await;
         self.finish(sent, executed)
     }
 
+    /// What is remembered of a command, and what is sent.
     #[inline(never)]
-    fn begin_sending(
-        &self,
-        command: &Command,
-        within: Option<Duration>,
-        is_patient: bool,
-    ) -> Result<(Sent, Executing), OpError> {
+    fn prepare(&self, command: &Command, is_patient: bool) -> Result<(Sent, Vec<Bytes>), OpError> {
         if self.connection.is_closed() {
             return Err(OpError::Closed);
         }
@@ -229,9 +226,8 @@ impl Link {
         } else {
             Expect::of(command_name, &args)
         };
-        let client = self.client();
         let sent = Sent { command_name, expect, session: self.session(), at: self.micros(), is_patient };
-        Ok((sent, client.execute(command_name, args, within)))
+        Ok((sent, args))
     }
 
     #[inline(never)]

@@ -24,7 +24,7 @@ use super::store::{Store, Stored, When};
 use crate::conn::{Conn, OpError, Reply};
 use crate::engine::AtStop;
 use crate::pacing::yield_once;
-use crate::scripts::Call;
+use crate::scripts::{self, Call, REMEMBERED_MS};
 use crate::transfer::Transfer;
 use crate::wire::keys::Keys;
 
@@ -83,11 +83,11 @@ impl Batcher {
         &self,
         timeout: Option<Duration>,
         when: When,
-        call: impl Fn(&Bytes, Option<u64>) -> Call,
+        call: impl Fn(&Bytes, String) -> Call,
     ) -> Result<Vec<Reply>, OpError> {
         let store = timeout.map_or_else(|| self.store.clone(), |timeout| self.store.with_timeout(timeout));
         // In a box, or the futures of callers become so deep that the compiler refuses some.
-        let result = Box::pin(store.jobs(when, call)).await;
+        let result = Box::pin(store.once(when, call, Some)).await;
         if let (Some(transfer), Err(OpError::Unknown(_) | OpError::Unconfirmed(_))) =
             (&self.transfer, &result)
         {
@@ -97,13 +97,18 @@ impl Batcher {
     }
 
     async fn send(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
-        let result = self.store.all(when, entries).await;
+        let keys = self.store.keys();
+        let call = |receipt: &Bytes, base: String| {
+            let args =
+                entries.iter().flat_map(|(time, entry)| [Bytes::from(time.to_string()), entry.clone()]);
+            let named = [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt];
+            scripts::OFFER.on(&named).arg(base).number(REMEMBERED_MS).args(args)
+        };
+        let result = self.store.once(when, call, Stored::of).await;
         if let Some(transfer) = &self.transfer {
             match &result {
-                Ok(stored) => stored.head.into_iter().for_each(|head| transfer.head(self.store.keys(), head)),
-                Err(OpError::Unknown(_) | OpError::Unconfirmed(_)) => {
-                    transfer.head_unknown(self.store.keys());
-                }
+                Ok(stored) => stored.head.into_iter().for_each(|head| transfer.head(keys, head)),
+                Err(OpError::Unknown(_) | OpError::Unconfirmed(_)) => transfer.head_unknown(keys),
                 Err(_) => {}
             }
         }

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::engine::AtStop;
 use crate::pacing::Retries;
-use crate::scripts::{self, Call, REMEMBERED_MS};
+use crate::scripts::Call;
 use crate::wire::keys::Keys;
 
 /// This number of receipts is deleted by one command.
@@ -56,6 +56,13 @@ pub(super) struct Stored {
 }
 
 impl Stored {
+    /// What the reply to an offer says.
+    pub(super) fn of(reply: Vec<Reply>) -> Option<Self> {
+        let [Reply::Int(base), head] = <[Reply; 2]>::try_from(reply).ok()? else { return None };
+        let head = head.into_optional_score().ok()?;
+        Some(Self { base: u64::try_from(base).unwrap_or(0), head })
+    }
+
     /// The due time of an entry that was offered with this time, epoch ms.
     pub(super) fn due(self, time: u64) -> u64 {
         self.base + time
@@ -97,22 +104,15 @@ impl Store {
         Self { conn: self.conn.with_timeout(timeout), ..self.clone() }
     }
 
-    /// Stores the entries with their times in one call, with as many tries as it takes.
-    pub(super) async fn all(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
-        self.once(when, |receipt, base| self.send(receipt, base, entries)).await
-    }
-
-    /// Makes a call that leaves a receipt, with as many tries as it takes. A try gets the receipt, and what
-    /// its times count from, or `None` for the server's clock. Its inner result is final, the outer one says
-    /// what went wrong with this try.
-    pub(super) async fn once<R, F>(
+    /// Makes a call that leaves a receipt, with as many tries as it takes. For each, `call` gets the receipt,
+    /// and what the times count from: `now`, or epoch ms. `read` reads the parts of the reply, unless that
+    /// belongs to another command.
+    pub(super) async fn once<R>(
         &self,
         when: When,
-        send: impl Fn(Bytes, Option<u64>) -> F,
-    ) -> Result<R, OpError>
-    where
-        F: Future<Output = Result<Result<R, OpError>, OpError>>,
-    {
+        call: impl Fn(&Bytes, String) -> Call,
+        read: impl Fn(Vec<Reply>) -> Option<R>,
+    ) -> Result<R, OpError> {
         let begun = Instant::now();
         let receipt = self.keys.offered();
         let mut base = (when == When::At).then_some(0);
@@ -129,7 +129,16 @@ impl Store {
         // The error of a try that may have been executed, or may still be.
         let mut lost = None;
         loop {
-            let attempt = send(receipt.clone(), base);
+            let call = call(&receipt, base.map_or_else(|| "now".to_owned(), |base| base.to_string()));
+            // Its inner result is final, the outer one says what went wrong with this try.
+            let attempt = async {
+                let until = Instant::now() + self.conn.command_timeout();
+                let parts = call.run(&self.conn).await?.into_array()?;
+                match refusal(&parts) {
+                    Some(refusal) => Ok(Err(explained(&call, &self.conn, refusal, until).await)),
+                    None => read(parts).map(Ok).ok_or_else(|| self.conn.desynchronised()),
+                }
+            };
             let error = match self.conn.replicated(&self.keys, deadline, attempt, Result::is_ok).await {
                 Ok(outcome) => {
                     if lost.is_none() {
@@ -171,47 +180,6 @@ impl Store {
                 }
             }
         }
-    }
-
-    /// One try.
-    async fn send(
-        &self,
-        receipt: Bytes,
-        base: Option<u64>,
-        entries: &[(u64, Bytes)],
-    ) -> Result<Result<Stored, OpError>, OpError> {
-        let Self { conn, keys, .. } = self;
-        let args = entries.iter().flat_map(|(time, entry)| [Bytes::from(time.to_string()), entry.clone()]);
-        let call = scripts::OFFER
-            .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel(), &receipt])
-            .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))
-            .number(REMEMBERED_MS)
-            .args(args);
-        let deadline = Instant::now() + conn.command_timeout();
-        let parts = call.run(conn).await?.into_array()?;
-        if let Some(refusal) = refusal(&parts) {
-            return Ok(Err(explained(&call, conn, refusal, deadline).await));
-        }
-        let [Reply::Int(base), head] = &parts[..] else { return Err(conn.desynchronised()) };
-        let head = head.clone().into_optional_score()?;
-        Ok(Ok(Stored { base: u64::try_from(*base).unwrap_or(0), head }))
-    }
-
-    /// Offers jobs in one call, with as many tries as it takes. Returns the reply of the script.
-    pub(super) async fn jobs(
-        &self,
-        when: When,
-        call: impl Fn(&Bytes, Option<u64>) -> Call,
-    ) -> Result<Vec<Reply>, OpError> {
-        let send = async |call: Call| {
-            let deadline = Instant::now() + self.conn.command_timeout();
-            let parts = call.run(&self.conn).await?.into_array()?;
-            match refusal(&parts) {
-                Some(refusal) => Ok(Err(explained(&call, &self.conn, refusal, deadline).await)),
-                None => Ok(Ok(parts)),
-            }
-        };
-        self.once(when, |receipt, base| send(call(&receipt, base))).await
     }
 
     fn spent(&self) -> MutexGuard<'_, Spent> {

@@ -28,6 +28,8 @@ pub(super) struct Open {
     pub(super) queue: Arc<Queue>,
     pub(super) backoff: Backoff,
     pub(super) error: String,
+    /// When the program got it.
+    pub(super) since: Instant,
     /// Ends when the delivery is settled.
     pub(super) span: Span,
 }
@@ -50,6 +52,9 @@ pub(super) fn settle(
         let mut open = *open;
         let settlement = settlement(&mut open);
         open.span.processed(verb);
+        if let Some(what) = settlement.counted() {
+            open.queue.counters.handled(what, open.since.elapsed());
+        }
         let span = open.span.settle(&open.queue.keys, open.claim.member.id(), verb);
         let deadline = open.receiving.deadline();
         (open.receiving.settle(&open.claim, settlement), deadline, open.receiving, open.queue, span)

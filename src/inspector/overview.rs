@@ -17,6 +17,8 @@ use crate::wire::time;
 
 /// How many queues are asked about in one pipeline.
 const BATCH: usize = 100;
+/// No server has more connections.
+const MOST_LISTENERS: u64 = 1_000_000;
 const ATTEMPT: &str = "`inspector().overview`";
 
 type Answer<T> = std::result::Result<T, OpError>;
@@ -139,7 +141,7 @@ async fn of_these(conn: &Conn, names: Vec<Bytes>) -> Answer<Vec<Overview>> {
     });
     let mut overviews = join_all(queues).await.into_iter().collect::<Answer<Vec<_>>>()?;
     for answer in listeners {
-        add_listeners(&mut overviews, answer)?;
+        add_listeners(&mut overviews, &answer)?;
     }
     Ok(overviews)
 }
@@ -153,16 +155,25 @@ async fn listeners(server: &Conn, channels: &[Bytes]) -> Answer<Vec<u64>> {
 }
 
 /// Adds those of a server. If one does not say, the sum is not known.
-fn add_listeners(overviews: &mut [Overview], answer: Answer<Vec<u64>>) -> Answer<()> {
-    let mut unknowns = Unknowns::default();
-    let counts = unknowns.known("transferring_processes", "PUBSUB NUMSUB", answer)?;
+fn add_listeners(overviews: &mut [Overview], answer: &Answer<Vec<u64>>) -> Answer<()> {
     for (at, overview) in overviews.iter_mut().enumerate() {
-        let count = counts.as_ref().and_then(|counts| counts.get(at));
+        let count = answer.as_ref().map_err(Clone::clone).and_then(|counts| possible(counts.get(at)));
+        let mut unknowns = Unknowns::default();
+        let count = unknowns.known("transferring_processes", "PUBSUB NUMSUB", count)?;
         overview.transferring_processes =
             overview.transferring_processes.zip(count).map(|(sum, count)| sum + count);
         overview.unknown.extend(unknowns.to_vec());
     }
     Ok(())
+}
+
+/// A count, if it can be one. Valkey 9.1.2 counts hundreds of millions while its table of listeners grows:
+/// when there are 8, 15 or 16.
+fn possible(count: Option<&u64>) -> Answer<u64> {
+    match count {
+        Some(&count) if count <= MOST_LISTENERS => Ok(count),
+        _ => Err(OpError::Server("the server's count of listeners is one that cannot be".into())),
+    }
 }
 
 /// `now` is the server's clock, epoch µs.

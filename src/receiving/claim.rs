@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::conn::OpError;
 use crate::leases::Lease;
+use crate::telemetry::Delivered;
 use crate::wire::message::Member;
 
 /// A message that was claimed.
@@ -45,6 +46,20 @@ pub(crate) enum Settlement {
     },
     /// No program has read it.
     Unread,
+}
+
+impl Settlement {
+    /// What is counted of it; `None` if the delivery goes on.
+    pub(crate) fn counted(&self) -> Option<Delivered> {
+        match self {
+            Self::Acknowledge => Some(Delivered::Acknowledged),
+            Self::Retry { .. } => Some(Delivered::Failed),
+            Self::Snooze { after_ms: 0 } | Self::Unread => Some(Delivered::Released),
+            Self::Snooze { .. } => Some(Delivered::Snoozed),
+            Self::Reject { .. } => Some(Delivered::Rejected),
+            Self::Extend { .. } => None,
+        }
+    }
 }
 
 /// What a settlement has done.

@@ -196,16 +196,14 @@ impl Deliveries {
     }
 
     fn count(&self, settlement: &Settlement, result: &Result<Settled, OpError>) {
-        let what = match (result, settlement) {
-            (Ok(Settled::Gone), _) => Delivered::Lost,
-            (Err(_), _) | (_, Settlement::Extend { .. }) => return,
-            (_, Settlement::Acknowledge) => Delivered::Acknowledged,
-            (_, Settlement::Retry { .. }) => Delivered::Failed,
-            (_, Settlement::Snooze { after_ms: 0 } | Settlement::Unread) => Delivered::Released,
-            (_, Settlement::Snooze { .. }) => Delivered::Snoozed,
-            (_, Settlement::Reject { .. }) => Delivered::Rejected,
+        let what = match result {
+            Ok(Settled::Gone) => Some(Delivered::Lost),
+            Ok(_) => settlement.counted(),
+            Err(_) => None,
         };
-        self.counters.delivered(what, 1);
+        if let Some(what) = what {
+            self.counters.delivered(what, 1);
+        }
     }
 
     /// When the next lease is to be extended, or is over.

@@ -2,7 +2,7 @@
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine   5 channel of the transfers
 --        6 scratch   7 jobs
 -- ARGV   1 most entries to move   2 time budget in microseconds; every call gets something done   3 id of the client
---        4 the cursor of the client's last reply, or 0
+--        4 the cursor of the client's last reply, or 0   5 peers are not told if the next entry is due within so many ms; 0 to tell
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) per entry; and a pass over the ordered list, unless the entries are its first, or few. No more than the time
@@ -47,7 +47,12 @@ local cursor = math.max(-length, math.min(tonumber(ARGV[4]), length))
 local due_count = redis.call('ZCOUNT', KEYS.timeout_set, '-inf', string.format('%.3f', now / 1000))
 
 -- Other clients hear of it, and need not call. Without permission to publish, the transfer still succeeds.
+local quiet = tonumber(ARGV[5])
 local function announce(head)
+    if quiet > 0 and head and tonumber(head) < now / 1000 + quiet then
+        -- The client has told them a moment ago, and will soon do so again.
+        return
+    end
     redis.pcall('PUBLISH', KEYS.channel, ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
 end
 

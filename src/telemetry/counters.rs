@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::stats::{ClientStats, LastError, QueueStats, ReceivingStats};
+use super::histogram::Buckets;
+use super::stats::{ClientStats, HandlingStats, LastError, PumpStats, QueueStats, ReceivingStats};
 use crate::wire::keys::Keys;
 
 /// The state of a queue on the server.
@@ -73,17 +74,20 @@ pub(crate) struct QueueCounters {
     transferring: AtomicBool,
     warned: AtomicBool,
     delivered: [AtomicU64; Delivered::COUNT],
+    lateness: Buckets,
+    /// Made with the first delivery: most queues have none.
+    handled: OnceLock<Box<[Buckets; Delivered::SETTLED]>>,
 }
 
 /// What receivers count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivered {
-    Received,
     Acknowledged,
     Failed,
     Snoozed,
     Released,
     Rejected,
+    Received,
     Lost,
     Recovered,
     Died,
@@ -92,6 +96,8 @@ pub(crate) enum Delivered {
 
 impl Delivered {
     const COUNT: usize = Self::Vanished as usize + 1;
+    /// The first ones say how a delivery was settled.
+    const SETTLED: usize = Self::Rejected as usize + 1;
 }
 
 #[derive(Debug)]
@@ -177,6 +183,8 @@ impl ClientCounters {
             transferring: AtomicBool::new(false),
             warned: AtomicBool::new(false),
             delivered: Default::default(),
+            lateness: Buckets::default(),
+            handled: OnceLock::new(),
         });
         queues.known.insert(keys.clone(), Arc::downgrade(&new));
         new
@@ -285,6 +293,31 @@ impl QueueCounters {
         self.delivered[what as usize].fetch_add(messages, Relaxed);
     }
 
+    /// A program has settled a delivery after this time.
+    pub(crate) fn handled(&self, what: Delivered, time: Duration) {
+        let handled = self.handled.get_or_init(Box::default);
+        if let Some(buckets) = handled.get(what as usize) {
+            buckets.add(time);
+        }
+    }
+
+    /// A transfer has moved an entry that was due at `due`, by a clock that is at `now`; both epoch ms.
+    pub(crate) fn was_late(&self, due: f64, now: f64) {
+        self.lateness.add(span((now - due) / 1e3));
+    }
+
+    fn handling(&self) -> HandlingStats {
+        let Some(handled) = self.handled.get() else { return HandlingStats::default() };
+        let of = |what: Delivered| handled[what as usize].read();
+        HandlingStats {
+            acknowledged: of(Delivered::Acknowledged),
+            failed: of(Delivered::Failed),
+            snoozed: of(Delivered::Snoozed),
+            released: of(Delivered::Released),
+            rejected: of(Delivered::Rejected),
+        }
+    }
+
     fn receiving(&self, server: &OnServer) -> ReceivingStats {
         let count = |what: Delivered| self.delivered[what as usize].load(Relaxed);
         let behind = server.retry.map(|retry| server.clock as f64 / 1e6 - retry / 1e3);
@@ -303,6 +336,18 @@ impl QueueCounters {
             recovered: count(Delivered::Recovered),
             died: count(Delivered::Died),
             vanished: count(Delivered::Vanished),
+            handling: self.handling(),
+        }
+    }
+
+    /// What this client has transferred, and the last transfer if it failed.
+    pub(crate) fn pumped(&self) -> PumpStats {
+        let Counts { transferred, quarantined, .. } = &self.counts;
+        let is_over = |error: &LastError| self.counts.last_transfer().is_some_and(|last| last < error.ago);
+        PumpStats {
+            transferred: transferred.load(Relaxed),
+            quarantined: quarantined.load(Relaxed),
+            failure: self.counts.last_error().filter(|error| !is_over(error)),
         }
     }
 
@@ -339,6 +384,7 @@ impl QueueCounters {
             stalled_transfers: counts.stalled_transfers.load(Relaxed),
             transferred: counts.transferred.load(Relaxed),
             empty_transfers: counts.empty_transfers.load(Relaxed),
+            lateness: self.lateness.read(),
             quarantined_by_this_client: counts.quarantined.load(Relaxed),
             last_error: counts.last_error(),
         }

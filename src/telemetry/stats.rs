@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::histogram::Histogram;
 use crate::wire::time;
 
 /// Counters and gauges of a client since it connected. [`Client::stats`](crate::Client::stats) returns them.
@@ -139,6 +140,10 @@ pub struct QueueStats {
     /// Transfer calls of this client that found nothing due: about one a minute if it is idle, and wake-ups
     /// when another client was faster.
     pub empty_transfers: u64,
+    /// How late this client's transfers were: the time from the due time of the first entry, by the server's
+    /// clock. Each transfer that moves something counts once, if the client knew that due time before, by an
+    /// announcement or by its last transfer.
+    pub lateness: Histogram,
     /// Malformed entries that this client moved to the quarantine.
     pub quarantined_by_this_client: u64,
     /// The last transfer that failed. If `last_transfer` is more recent, the problem is over.
@@ -170,6 +175,7 @@ impl QueueStats {
             stalled_transfers: self.stalled_transfers + other.stalled_transfers,
             transferred: self.transferred + other.transferred,
             empty_transfers: self.empty_transfers + other.empty_transfers,
+            lateness: self.lateness.and(other.lateness),
             quarantined_by_this_client: self.quarantined_by_this_client + other.quarantined_by_this_client,
             last_error: match (self.last_error, other.last_error) {
                 (Some(one), Some(other)) => Some(if one.ago <= other.ago { one } else { other }),
@@ -228,6 +234,8 @@ pub struct ReceivingStats {
     /// Messages and dead letters that this client has found to be without content on the server: it was
     /// deleted by hand.
     pub vanished: u64,
+    /// How long this client's programs had deliveries, by what became of them.
+    pub handling: HandlingStats,
 }
 
 impl ReceivingStats {
@@ -247,8 +255,67 @@ impl ReceivingStats {
             recovered: self.recovered + other.recovered,
             died: self.died + other.died,
             vanished: self.vanished + other.vanished,
+            handling: self.handling.and(other.handling),
         }
     }
+}
+
+/// How long a program had its deliveries, from when it got them to when it settled them: in a worker, what
+/// the handler takes. A part of [`ReceivingStats`].
+///
+/// # Examples
+/// ```no_run
+/// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+/// let failed = orders.stats().await?.receiving.handling.failed;
+/// println!("{:?} were spent on failures", failed.sum);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct HandlingStats {
+    /// Those that were acknowledged.
+    pub acknowledged: Histogram,
+    /// Those that failed, and are delivered again or become dead letters.
+    pub failed: Histogram,
+    /// Those that were snoozed.
+    pub snoozed: Histogram,
+    /// Those that were released.
+    pub released: Histogram,
+    /// Those that were rejected.
+    pub rejected: Histogram,
+}
+
+impl HandlingStats {
+    fn and(self, other: Self) -> Self {
+        Self {
+            acknowledged: self.acknowledged.and(other.acknowledged),
+            failed: self.failed.and(other.failed),
+            snoozed: self.snoozed.and(other.snoozed),
+            released: self.released.and(other.released),
+            rejected: self.rejected.and(other.rejected),
+        }
+    }
+}
+
+/// What this client has transferred for a queue. [`Pump::stats`](crate::admin::Pump::stats) returns it.
+///
+/// # Examples
+/// ```no_run
+/// # fn example(orders: redelay::admin::Pump) {
+/// let stats = orders.stats();
+/// println!("{} transferred, {} quarantined", stats.transferred, stats.quarantined);
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PumpStats {
+    /// Payloads that this client moved to the target.
+    pub transferred: u64,
+    /// Malformed entries that this client moved to the quarantine.
+    pub quarantined: u64,
+    /// Why the last transfer failed; `None` if it did not.
+    pub failure: Option<LastError>,
 }
 
 /// An error that the client handled in the background.

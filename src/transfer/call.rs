@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::clock::ClockReading;
-use super::schedule::QueueId;
+use super::schedule::{QUIET, QueueId};
 use crate::conn::{Conn, OpError, Reply, ServerId};
 use crate::schedules;
 use crate::scripts;
@@ -30,6 +30,8 @@ pub(super) struct Call {
     pub(super) client_id: Bytes,
     /// Where the call before has stopped.
     pub(super) cursor: i64,
+    /// Whether it tells its peers although the next entry is due soon.
+    pub(super) tells_peers: bool,
     /// Whether to find out if the queue has schedules.
     pub(super) looks_for_schedules: bool,
 }
@@ -68,6 +70,7 @@ impl Call {
     /// are gone.
     pub(super) async fn run(self) -> Report {
         let Self { conn, queue, server, keys, counters, client_id, cursor, looks_for_schedules, .. } = self;
+        let quiet = if self.tells_peers { Duration::ZERO } else { QUIET };
         let span = Span::transfer(&keys);
         let sent = Instant::now();
         let call = scripts::TRANSFER
@@ -83,7 +86,8 @@ impl Call {
             .number(self.batch)
             .number(self.budget.as_micros())
             .arg(client_id)
-            .number(cursor);
+            .number(cursor)
+            .number(quiet.as_millis());
         let transfer = async {
             let reply = span.run(call.run(&conn)).await;
             (reply, Instant::now())

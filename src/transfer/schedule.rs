@@ -5,7 +5,8 @@
 //!
 //! Many processes (peers) may transfer for one queue, and one call is enough. So a client whose call was too
 //! late, and that has seen the message of the quicker peer, stands down: from then on it calls a little
-//! later, and only if no message of the peer arrives in time.
+//! later, and only if no message of the peer arrives in time. While entries follow each other quickly, who
+//! transfers them tells its peers now and then, and these wait a little longer.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -27,8 +28,13 @@ const LAST_BACKOFF: Duration = Duration::from_secs(5);
 /// to do no harm when it is gone. A random time in this range, so that the waiting clients do not all step in
 /// at once.
 const STAND_DOWN: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(30);
-/// If the head is this near, the call was only a little early, and no peer has transferred it.
-const EARLY: Duration = Duration::from_millis(5);
+/// While the next entry is due within this time, who transfers tells its peers no more often than that.
+pub(super) const QUIET: Duration = Duration::from_millis(20);
+/// How long to wait for a peer that may be quiet: its next message comes within twice that time.
+const STAND_DOWN_QUIETLY: Range<Duration> = Duration::from_millis(60)..Duration::from_millis(100);
+/// A head within this time of the one that a call was made for is the same: the call was a little early, and
+/// no peer has transferred it. Both were computed from the server's clock, with an error each.
+const SAME: Duration = Duration::from_micros(500);
 /// The interval between the sweeps of all queues together: two a second.
 const SPREAD: Duration = Duration::from_millis(500);
 
@@ -87,6 +93,10 @@ struct Timing {
     peer_seen: bool,
     /// How long this client lets a peer go first.
     stand_down: Duration,
+    /// When this client last told its peers of a transfer.
+    told: Option<Instant>,
+    /// Whether the present run tells them in any case.
+    tells: bool,
     /// When this client last began or ended a run, or heard of a peer's.
     active: Instant,
 }
@@ -128,6 +138,8 @@ impl Schedule {
                 clock: 0,
                 peer_seen: false,
                 stand_down: Duration::ZERO,
+                told: None,
+                tells: true,
                 active: now,
             });
             self.timers.insert((state.due(), queue));
@@ -160,7 +172,7 @@ impl Schedule {
         head: Option<Instant>,
         clock: i64,
     ) {
-        let stand_down = self.stand_down();
+        let stand_down = self.stand_down(head, now);
         self.update(queue, |state| {
             state.peer_seen = true;
             state.active = now;
@@ -191,13 +203,16 @@ impl Schedule {
         let Transferred { head, transferred, clock } = outcome;
         let interval = self.sweep_interval.max(SPREAD * self.queues.len() as u32);
         let interval = interval.mul_f64(1.0 + self.random.f64() / 4.0);
-        let stand_down = self.stand_down();
+        let stand_down = self.stand_down(head, now);
         let mut lost_race = false;
         self.update(queue, |state| {
-            let is_early = head.is_some_and(|head| head <= now + EARLY);
-            lost_race = !transferred && !is_early && state.head_of_run.is_some_and(|due| due <= now);
+            let was_for = state.head_of_run.filter(|due| *due <= now);
+            lost_race = !transferred && was_for.is_some_and(|due| head.is_none_or(|head| head > due + SAME));
             if transferred {
                 (state.peer_seen, state.stand_down) = (false, Duration::ZERO);
+                if state.tells {
+                    state.told = Some(now);
+                }
             } else if lost_race && state.peer_seen {
                 state.stand_down = stand_down;
             }
@@ -249,6 +264,7 @@ impl Schedule {
                 self.update(queue, |state| {
                     state.running = true;
                     state.active = now;
+                    state.tells = state.told.is_none_or(|told| now >= told + QUIET);
                     state.head_of_run = [state.head.take(), state.seen.take()].into_iter().flatten().min();
                     state.sweep_requested = false;
                 });
@@ -259,9 +275,16 @@ impl Schedule {
         }
     }
 
-    /// A random time to stand down for.
-    fn stand_down(&mut self) -> Duration {
-        let Range { start, end } = STAND_DOWN;
+    /// Whether the queue's present run tells its peers of what it transfers, also if the next entry is due
+    /// within [`QUIET`].
+    pub(crate) fn tells_peers(&self, queue: QueueId) -> bool {
+        self.queues.get(&queue).is_none_or(|state| state.tells)
+    }
+
+    /// A random time to stand down for. A peer that transfers this head may be quiet if that is near.
+    fn stand_down(&mut self, head: Option<Instant>, now: Instant) -> Duration {
+        let is_near = head.is_some_and(|head| head <= now + QUIET);
+        let Range { start, end } = if is_near { STAND_DOWN_QUIETLY } else { STAND_DOWN };
         start + (end - start).mul_f64(self.random.f64())
     }
 

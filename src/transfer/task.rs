@@ -68,6 +68,8 @@ struct Watched {
     follows_peers: bool,
     /// Where the next call continues.
     cursor: i64,
+    /// When the next entry is due, epoch ms, as far as this client has heard.
+    expected: Option<f64>,
     /// When a call last checked whether an entry is overdue.
     looked: Instant,
     upkeep: Upkeep,
@@ -247,6 +249,7 @@ impl Task {
             budget: self.settings.budget,
             client_id: self.client_id.clone(),
             cursor: std::mem::take(&mut queue.cursor),
+            tells_peers: self.schedule.tells_peers(id),
             looks_for_schedules: queue.upkeep.looks_for_schedules(),
         };
         let (run, longest) = (call.run(), self.longest_run);
@@ -321,6 +324,7 @@ impl Task {
             watches: 1,
             follows_peers: false,
             cursor: 0,
+            expected: None,
             looked: Instant::now(),
             upkeep,
         };
@@ -355,8 +359,16 @@ impl Task {
 
     fn on_head(&mut self, keys: &Keys, due: f64) {
         let Some(&id) = self.ids.get(keys) else { return };
+        self.expect(id, due);
         if let Some(at) = self.clock_of(keys.target()).instant_of(due) {
             self.schedule.seen(id, at);
+        }
+    }
+
+    /// An entry is due then, epoch ms; or at once, for an unknown reason.
+    fn expect(&mut self, id: QueueId, due: f64) {
+        if let Some(queue) = self.queues.get_mut(&id).filter(|_| due > 0.0) {
+            queue.expected = Some(queue.expected.map_or(due, |expected| expected.min(due)));
         }
     }
 
@@ -409,6 +421,11 @@ impl Task {
                     clock: reply.clock,
                 };
                 queue.cursor = reply.cursor;
+                let now = reply.clock as f64 / 1e3;
+                let due = std::mem::replace(&mut queue.expected, reply.head);
+                if let Some(due) = due.filter(|due| reply.transferred > 0 && *due <= now) {
+                    queue.counters.was_late(due, now);
+                }
                 if reply.runs > 0 {
                     // Another process may have stored or changed their schedules.
                     queue.upkeep.look_at_schedules();

@@ -37,7 +37,7 @@ impl Letter {
 }
 
 /// A string of Lua: any bytes, which MessagePack has as text.
-struct Raw(Vec<u8>);
+pub(super) struct Raw(pub(super) Vec<u8>);
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

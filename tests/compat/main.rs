@@ -6,6 +6,7 @@ mod objects;
 mod payloads;
 mod peer;
 mod places;
+mod pump;
 mod random;
 mod receiving;
 mod servers;

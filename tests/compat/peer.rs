@@ -150,31 +150,40 @@ impl Drop for Peer {
     }
 }
 
-/// The program of `compat/rust`, built with the profile of this test.
+/// The program of `compat/rust`.
 fn rust_peer() -> &'static Path {
     static PEER: OnceLock<PathBuf> = OnceLock::new();
-    PEER.get_or_init(|| {
-        // <target>/<profile>/deps/compat-<hash>
-        let exe = std::env::current_exe().expect("a path");
-        let profile = exe.ancestors().nth(2).expect("a profile folder");
-        let target = profile.parent().expect("a target folder");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "redelay-peer", "--target-dir"]).arg(target);
-        // With the variables that cargo sets for a test, `ring` and all that depends on it would be compiled
-        // again.
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-                build.env_remove(&name);
-            }
+    PEER.get_or_init(|| built("redelay-peer", "redelay-peer"))
+}
+
+/// The command `redelay`.
+pub(crate) fn command() -> &'static Path {
+    static COMMAND: OnceLock<PathBuf> = OnceLock::new();
+    COMMAND.get_or_init(|| built("redelay-cli", "redelay"))
+}
+
+/// A program of a package, built with the profile of this test.
+fn built(package: &str, program: &str) -> PathBuf {
+    // <target>/<profile>/deps/compat-<hash>
+    let exe = std::env::current_exe().expect("a path");
+    let profile = exe.ancestors().nth(2).expect("a profile folder");
+    let target = profile.parent().expect("a target folder");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", package, "--target-dir"]).arg(target);
+    // With the variables that cargo sets for a test, `ring` and all that depends on it would be compiled
+    // again.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            build.env_remove(&name);
         }
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo");
-        assert!(status.success(), "the peer does not build");
-        profile.join("redelay-peer")
-    })
+    }
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo");
+    assert!(status.success(), "{package} does not build");
+    profile.join(program)
 }
 
 /// The folder of the Java peer, built for every version.

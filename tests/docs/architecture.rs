@@ -275,6 +275,7 @@ fn the_design_gives_a_reason_for_every_dependency() {
         include_str!("../../Cargo.toml"),
         include_str!("../../crates/redisson-codec/Cargo.toml"),
         include_str!("../../crates/redelay-cli/Cargo.toml"),
+        include_str!("../../crates/redelay-metrics/Cargo.toml"),
     ];
     for manifest in manifests {
         let lines = trees.next().expect("a tree").lines().filter(|line| line.contains("── "));

@@ -41,12 +41,14 @@ use rig::{BOUND, Report};
 use tokio::sync::Semaphore;
 
 /// The plans of a run without these variables.
-pub(crate) const SEEDS: Range<u64> = 0..570;
+pub(crate) const SEEDS: Range<u64> = 0..288;
 /// The number of plans that run at a time, in all tests together. Most of the time, a plan waits.
 const AT_A_TIME: usize = 4;
 static RUNNING: Semaphore = Semaphore::const_new(AT_A_TIME);
 /// From this number of plans on, a quarter at least of the faults of each kind must do something.
 const MANY: usize = 60;
+/// A plan without receivers that takes longer is told.
+const SLOW: Duration = Duration::from_secs(2);
 /// The time limit of a plan. It ends a plan that hangs where nothing else does.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -148,7 +150,7 @@ fn seeded_plans() {
         let plan = Plan::of_seed(seed);
         let result = run("seeded_plans", seed, &plan, rig::run(&plan));
         if let Ok(report) = &result
-            && report.recovery > BOUND / 3
+            && report.recovery > if report.received > 0 { BOUND / 3 } else { SLOW }
         {
             println!("seed {seed}: all delivered after {:.1?}; {:?}", report.recovery, plan.steps);
         }

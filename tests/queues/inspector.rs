@@ -7,7 +7,7 @@ use futures::TryStreamExt;
 use redelay::delayed_queue::EntryFormat;
 use redelay::inspector::{Happening, Happenings, Inspector, Place, Role};
 use redelay::{Client, ErrorKind, Result, codec};
-use redelay_fixture::{Cluster, Server, until};
+use redelay_fixture::{Cluster, Server, redis, until};
 use redelay_support::{
     HOUR, MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, soon, still_builder, still_text_queues,
 };
@@ -75,6 +75,7 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         ready.unsettled().in_flight(None, usize::MAX).await.unwrap(),
         ready.unsettled().waiting(None, usize::MAX).await.unwrap(),
         delayed.quarantine().read(None, usize::MAX).await.unwrap(),
+        ready.unconfirmed_pops(Duration::ZERO).read(None, usize::MAX).await.unwrap(),
     );
     client.shutdown().await;
     server.cmd(["CONFIG", "RESETSTAT"]);
@@ -112,6 +113,11 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         let waiting = pages!(inspector, waiting, limit);
         assert!(waiting.iter().map(|message| message.id).eq(expected.3.iter().map(|message| message.id)));
         assert!(pages!(inspector, quarantine, limit) == expected.4);
+        let pops = pages!(inspector, unconfirmed_pops, limit);
+        assert_eq!(pops.len(), expected.5.len());
+        assert!(pops.iter().map(|pop| &pop.id).eq(expected.5.iter().map(|pop| &pop.id)));
+        assert!(pops.iter().zip(&expected.5).all(|(one, other)| one.payloads == other.payloads));
+        assert!(pops.iter().zip(&expected.5).all(|(one, other)| one.age >= other.age));
         let pending = pages!(inspector, pending, limit);
         assert!(pending.is_sorted_by_key(|entry| entry.due) && pending.len() == COUNT);
         assert!(pending.iter().all(|entry| entry.format == Some(EntryFormat::Current)));
@@ -126,8 +132,11 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
     let [told] = &soon(inspector.servers()).await.unwrap()[..] else { panic!("another number") };
     assert_eq!(told.role, Some(Role::Master));
     assert!(told.clock.is_some() && told.product.is_some() && told.eviction_policy.is_some());
-    let permissions = told.unknown.iter().filter_map(|unknown| unknown.permission.as_deref());
-    assert_eq!(permissions.collect::<Vec<_>>(), ["+config|get"; 2]);
+    assert_eq!(told.unknown, []);
+    let [settings] = &soon(inspector.settings()).await.unwrap()[..] else { panic!("another number") };
+    let permissions: BTreeSet<_> =
+        settings.unknown.iter().filter_map(|unknown| unknown.permission.as_deref()).collect();
+    assert_eq!(permissions, BTreeSet::from(["+config|get"]));
     let calls = monitor.end(&server);
     assert!(most(&calls) <= 1_002, "{} elements in a command", most(&calls));
     client.shutdown().await;
@@ -141,6 +150,7 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         "zrangebyscore",
         "hmget",
         "hget",
+        "hscan",
         "hstrlen",
         "lrange",
         "lindex",
@@ -167,6 +177,39 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         let is_expected = by_this_test.contains(&&*name) || reads.contains(&&*name) || count == 0;
         assert!(is_expected || name.starts_with("config"), "{name} was executed {count} times");
     }
+}
+
+/// Each kind of pop, and what no pop has written: the rows are those of the operators' handle.
+#[tokio::test(flavor = "multi_thread")]
+async fn pops_that_were_not_confirmed_are_read() {
+    let server = Server::start();
+    let (client, ready, _delayed) = still_text_queues(&server).await;
+    let inspector = client.inspector();
+    let leave = "local key, value = KEYS[1], nil
+        local function leave(id, value) redis.call('HSET', key, id, value) end
+        leave('3', cmsgpack.pack({'poll', 1000.5, {'entry', '4102444800000', '\\255', ''}}))
+        leave('1', cmsgpack.pack({'LPOP', 1795249257299, {'a', 'b\\0\\255'}}))
+        leave('2', cmsgpack.pack({'RPOP', 7, {string.rep('long', 100000)}}))
+        leave('4', cmsgpack.pack({'poll', 7, {'entry'}}))
+        leave('5', cmsgpack.pack({'poll', 7, {'entry', 'no score'}}))
+        leave('6', cmsgpack.pack({'LPOP', 7, {7}}))
+        leave('7', 'junk')
+        leave('8', cmsgpack.pack({7, 7, {'a'}}))
+        leave('\\255', cmsgpack.pack({'LPOP', 7, {'a'}}))
+        leave('message', cmsgpack.pack({'LPOP', 7, {'a'}}))";
+    server.cmd(["EVAL", leave, "1", "redelay:popped:{q}"]);
+    let expected = ready.unconfirmed_pops(Duration::ZERO).read(None, 100).await.unwrap();
+    assert_eq!(expected.iter().map(|pop| &*pop.id).collect::<Vec<_>>(), ["1", "2", "3", "message"]);
+    for limit in 1..=5 {
+        let pops = pages!(inspector, unconfirmed_pops, limit);
+        assert_eq!(pops.len(), expected.len());
+        for (pop, expected) in pops.iter().zip(&expected) {
+            assert_eq!((&pop.id, pop.kind), (&expected.id, expected.kind));
+            assert!(pop.payloads == expected.payloads && pop.age >= expected.age, "{pop:?} {expected:?}");
+        }
+    }
+    assert_eq!(soon(inspector.unconfirmed_pops("q", None, 0)).await.unwrap(), []);
+    assert_eq!(soon(inspector.unconfirmed_pops("other", None, 9)).await.unwrap(), []);
 }
 
 /// Long entries: a command reads few of them.
@@ -403,6 +446,24 @@ async fn what_is_refused_is_unknown() {
     assert_eq!(overview.unknown[0].permission, None);
 }
 
+/// Valkey 9.1.2 counts hundreds of millions of listeners when there are 8, 15 or 16.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_count_that_cannot_be_is_unknown() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let mut listeners = Vec::new();
+    for count in 1..=20 {
+        let mut listener = server.redis();
+        redis::cmd("SUBSCRIBE").arg("redisson_delay_queue_channel:{q}").exec(&mut listener).unwrap();
+        listeners.push(listener);
+        let [q] = &soon(client.inspector().overview(&["q"])).await.unwrap()[..] else { panic!("one queue") };
+        match q.transferring_processes {
+            Some(counted) => assert_eq!(counted, count),
+            None => assert!(q.unknown[0].what == "transferring_processes", "{:?}", q.unknown),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_is_looked_at_and_named() {
     let (master, replica) = (Server::start(), Server::start());
@@ -459,7 +520,8 @@ async fn a_place_of_something_else_is_refused() {
     let invalid = |result: Result<usize>| assert_eq!(result.unwrap_err().kind(), ErrorKind::Invalid);
     invalid(soon(inspector.pending("q", Some(index), 1)).await.map(|rows| rows.len()));
     invalid(soon(inspector.ready("q", Some(name), 1)).await.map(|rows| rows.len()));
-    invalid(soon(inspector.schedules("q", Some(score), 1)).await.map(|rows| rows.len()));
+    invalid(soon(inspector.schedules("q", Some(score.clone()), 1)).await.map(|rows| rows.len()));
+    invalid(soon(inspector.unconfirmed_pops("q", Some(score), 1)).await.map(|rows| rows.len()));
     invalid(soon(inspector.due("q", Duration::ZERO, 1)).await.map(|rows| rows.len()));
 }
 

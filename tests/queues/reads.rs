@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::redis::{self, FromRedisValue};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, ms, soon, still_text_queues};
+use redelay_support::{HOUR, ms, part, soon, still_text_queues};
 
 /// The most elements that any command of a call reads.
 const MOST: usize = 10_016;
@@ -191,9 +191,9 @@ pub(super) fn elements(command: &str) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_read_of_a_long_queue_has_a_call_without_a_bound() {
-    const COUNT: usize = 300_000;
+    let count = part().share(300_000);
     let server = Server::start();
-    fill(&server, COUNT, 100);
+    fill(&server, count, 100);
     let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
@@ -211,10 +211,10 @@ async fn no_read_of_a_long_queue_has_a_call_without_a_bound() {
         assert_eq!(scans, usize::from(name == "ready.contains"), "{name}");
     }
     let all = ready.read_all().await.unwrap();
-    assert!(all.len() == COUNT && all.is_sorted(), "all of them, in their order");
+    assert!(all.len() == count && all.is_sorted(), "all of them, in their order");
     let all = delayed.read_all().await.unwrap();
-    assert!(all.len() == COUNT && all.is_sorted(), "all of them, in their order");
-    assert_eq!(delayed.quarantine().read(None, usize::MAX).await.unwrap().len(), COUNT);
+    assert!(all.len() == count && all.is_sorted(), "all of them, in their order");
+    assert_eq!(delayed.quarantine().read(None, usize::MAX).await.unwrap().len(), count);
     assert_eq!(delayed.quarantine().read(None, 3000).await.unwrap().len(), 3000);
     assert_eq!(ready.unconfirmed_pops(Duration::ZERO).read(None, 1500).await.unwrap().len(), 1500);
     for (there, answer) in [(&all[7], true), (&absent[0], false)] {

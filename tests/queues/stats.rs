@@ -258,3 +258,35 @@ fn unconfirmed_pops_of_a_dead_process() {
         assert_eq!(unconfirmed.remove_all(usize::MAX).await.unwrap(), 0);
     });
 }
+
+#[tokio::test]
+async fn how_long_deliveries_took_and_how_late_transfers_were() {
+    let server = Server::start();
+    let (_client, ready, delayed) = number_queues(&server).await;
+    for n in 0..5 {
+        delayed.offer(&n, ms(30)).await.unwrap();
+    }
+    let receiver = ready.receiver();
+    let first = soon(receiver.receive()).await.unwrap();
+    tokio::time::sleep(ms(30)).await;
+    soon(first.ack()).await.unwrap();
+    soon(soon(receiver.receive()).await.unwrap().retry_after(HOUR)).await.unwrap();
+    soon(soon(receiver.receive()).await.unwrap().snooze(HOUR)).await.unwrap();
+    soon(soon(receiver.receive()).await.unwrap().reject("no")).await.unwrap();
+    let last = soon(receiver.receive()).await.unwrap();
+    // Longer than it was, but not settled.
+    soon(last.extend(HOUR)).await.unwrap();
+    soon(last.release()).await.unwrap();
+    until_async("counted", || async { delayed.stats().await.unwrap().transferred == 5 }).await;
+    let stats = delayed.stats().await.unwrap();
+    let handling = &stats.receiving.handling;
+    for histogram in
+        [&handling.acknowledged, &handling.failed, &handling.snoozed, &handling.rejected, &handling.released]
+    {
+        assert_eq!(histogram.counts.iter().sum::<u64>(), 1, "{handling:?}");
+    }
+    assert!(handling.acknowledged.sum >= ms(30) && handling.acknowledged.counts[..3].iter().all(|n| *n == 0));
+    // A transfer may move several entries. All of them were announced before.
+    let late: u64 = stats.lateness.counts.iter().sum();
+    assert!((1..=5).contains(&late), "{:?}", stats.lateness);
+}

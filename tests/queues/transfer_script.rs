@@ -152,7 +152,8 @@ impl Mover {
         let (batch, budget, cursor) =
             (self.batch.to_string(), self.budget.to_string(), self.cursor.to_string());
         let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH];
-        let words = ["EVAL", script, "6"].into_iter().chain(keys).chain([&*batch, &budget, "me", &cursor]);
+        let words =
+            ["EVAL", script, "6"].into_iter().chain(keys).chain([&*batch, &budget, "me", &cursor, "0"]);
         let (moved, set_aside, _head, _clock, cursor, _runs): (usize, usize, Option<String>, i64, i64, i64) =
             server.get(words);
         self.cursor = cursor;

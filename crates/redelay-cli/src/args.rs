@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use redelay::inspector::Place;
 
 /// Looks into delayed queues on Redis: those of Java Redisson and those of redelay.
 ///
-/// It sends plain commands that only read, writes nothing, and runs no scripts. A user who may only read is
-/// enough.
+/// All but pump send plain commands that only read, write nothing, and run no scripts. A user who may only
+/// read is enough.
 #[derive(Debug, Parser)]
 #[command(name = "redelay", version, propagate_version = true, infer_subcommands = false)]
 #[command(
@@ -50,6 +51,9 @@ pub(crate) struct Connection {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Lists the queues of a server, the worst first
+    ///
+    /// A queue is found if something is pending, if redelay keeps something of it, or if a client has it
+    /// open.
     Ls {
         /// Which queues: * is anything, ? one byte, [ab] one of these, \ takes the next one as it is
         #[arg(default_value = "*", value_name = "PATTERN")]
@@ -62,6 +66,8 @@ pub(crate) enum Command {
         queue: OsString,
     },
     /// Lists what is in a queue, with the payloads
+    ///
+    /// The last line says how to go on.
     List {
         /// The name of the queue, as ls prints it
         #[arg(value_name = "QUEUE")]
@@ -75,6 +81,8 @@ pub(crate) enum Command {
         /// Goes on behind this place, as the page before ends
         #[arg(long, value_name = "PLACE", value_parser = place)]
         after: Option<Place>,
+        #[command(flatten)]
+        decoder: Decoding,
     },
     /// Counts how many entries become due when
     Due {
@@ -89,11 +97,44 @@ pub(crate) enum Command {
         count: u16,
     },
     /// Prints announcements and transfers as they happen, without payloads
+    ///
+    /// Redisson publishes no transfers.
     Watch {
         /// Which queues, as ls has it
         #[arg(default_value = "*", value_name = "PATTERN")]
         pattern: OsString,
     },
+    /// Says what is wrong with queues and with the server, and what to do about it
+    ///
+    /// It looks once, and up to twice more within 6 s at what may be so for a moment only. It ends with 1 if
+    /// there is an error or a warning.
+    Doctor {
+        /// The names of queues, as ls prints them; without one, all queues
+        #[arg(value_name = "QUEUE")]
+        queues: Vec<OsString>,
+    },
+    /// Shows the queues of a server again and again, on the whole terminal
+    ///
+    /// Keys: arrows move, Enter opens a queue and Esc leaves it, / filters, s sorts, r reverses, Space
+    /// pauses, v shows the payloads of an open queue, q quits. It looks for new queues every 30 s, or less
+    /// often where that takes long.
+    #[cfg(feature = "top")]
+    Top {
+        /// Which queues, as ls has it
+        #[arg(default_value = "*", value_name = "PATTERN")]
+        pattern: OsString,
+        /// How often
+        #[arg(long, default_value = "2s", value_name = "TIME", value_parser = interval)]
+        interval: Duration,
+    },
+    /// Moves due entries to their ready lists, beside Redisson
+    ///
+    /// It moves what is due by the server's clock, and changes no payload. Entries that cannot be read go to
+    /// the quarantine. Several of them work together.
+    Pump(Pumping),
+    /// Answers Prometheus with what is in the queues, in numbers
+    #[cfg(feature = "exporter")]
+    Exporter(Exporting),
     /// Says which codec wrote a payload, and prints it; no server is asked
     Inspect {
         /// The bytes of a payload or of a whole entry in hexadecimal digits; without it, the bytes on stdin
@@ -105,9 +146,12 @@ pub(crate) enum Command {
         /// Reads it with this codec
         #[arg(long, value_name = "CODEC", value_parser = format)]
         codec: Option<Format>,
+        #[command(flatten)]
+        decoder: Decoding,
     },
     /// Prints the completions of a shell
     Completions {
+        /// For which shell
         #[arg(value_name = "SHELL")]
         shell: clap_complete::Shell,
     },
@@ -117,6 +161,47 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
         into: Option<PathBuf>,
     },
+}
+
+/// What to pump, and how.
+#[derive(Args, Debug)]
+pub(crate) struct Pumping {
+    /// Which queues: names, and patterns as ls has them
+    #[arg(default_value = "*", value_name = "PATTERN")]
+    pub(crate) patterns: Vec<OsString>,
+    /// Moves what is due now, and ends
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Answers requests for /health at this address, such as 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    pub(crate) health: Option<SocketAddr>,
+    /// How often to search all keys for queues whose announcements were missed
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
+    pub(crate) search: Duration,
+    /// The most queues; others are left out
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most: u32,
+}
+
+/// What to export, and how.
+#[cfg(feature = "exporter")]
+#[derive(Args, Debug)]
+pub(crate) struct Exporting {
+    /// Which queues: names, and patterns as ls has them
+    #[arg(default_value = "*", value_name = "PATTERN")]
+    pub(crate) patterns: Vec<OsString>,
+    /// Where to answer requests for /metrics
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9733")]
+    pub(crate) listen: SocketAddr,
+    /// How old an answer may be: it looks at the queues once in this time, however many ask
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub(crate) interval: Duration,
+    /// How often to search all keys for queues
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
+    pub(crate) search: Duration,
+    /// The most queues; others are left out
+    #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most: u32,
 }
 
 /// A place in a queue.
@@ -136,6 +221,20 @@ pub(crate) enum What {
     Quarantine,
     /// Schedules
     Schedules,
+    /// What processes had popped when they died, and what is being popped now
+    Pops,
+}
+
+/// A program that reads payloads.
+#[derive(Args, Debug)]
+pub(crate) struct Decoding {
+    /// Reads payloads with a program of yours: a line for sh, which gets the bytes on stdin and prints text
+    ///
+    /// It runs once for each payload, for at most 10 s, and may print 1 MiB. If it prints JSON, that is the
+    /// value. If it fails, the row says so, and the payload is shown as without it. A profile that masks
+    /// values does not allow it, because what it prints cannot be masked.
+    #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
+    pub(crate) decoder: Option<String>,
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -143,6 +242,13 @@ fn time(text: &str) -> Result<Duration, String> {
         Ok(time) if time.as_millis() > 0 => Ok(time),
         _ => Err("expected a time of at least 1 ms, such as 10m, 90s or 1h".into()),
     }
+}
+
+/// The time between two looks.
+#[cfg(feature = "top")]
+fn interval(text: &str) -> Result<Duration, String> {
+    let least = Duration::from_millis(500);
+    time(text).ok().filter(|time| *time >= least).ok_or_else(|| "expected a time of at least 500ms".into())
 }
 
 fn place(text: &str) -> Result<Place, String> {

@@ -1,11 +1,17 @@
 //! The commands, a file each: they read, and print.
 
+mod doctor;
 mod due;
+#[cfg(feature = "exporter")]
+mod exporter;
 mod inspect;
 mod list;
 mod ls;
 mod pages;
+mod pump;
 mod show;
+#[cfg(feature = "top")]
+mod top;
 mod watch;
 
 use std::ffi::OsString;
@@ -22,20 +28,26 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Ls { pattern } => ls::run(&session().await?, &bytes(pattern), &out).await,
         Command::Show { queue } => show::run(&session().await?, &bytes(queue), &out).await,
-        Command::List { queue, what, limit, after } => {
-            list::run(
-                &session().await?,
-                &bytes(queue),
-                list::Page { what, after, limit: limit as usize },
-                &out,
-            )
-            .await
+        Command::List { queue, what, limit, after, decoder } => {
+            let page = list::Page { what, after, limit: limit as usize };
+            list::run(&session().await?, &bytes(queue), page, decoder.decoder, &out).await
         }
         Command::Due { queue, step, count } => {
             due::run(&session().await?, &bytes(queue), step, count.into(), &out).await
         }
         Command::Watch { pattern } => watch::run(&session().await?, &bytes(pattern), &out).await,
-        Command::Inspect { hex, digits, codec } => inspect::run(hex, digits, codec, &out),
+        Command::Doctor { queues } => doctor::run(session().await, queues, &out).await,
+        Command::Pump(pumping) => pump::run(&arguments.connection, pumping, &out).await,
+        #[cfg(feature = "exporter")]
+        Command::Exporter(exporting) => exporter::run(&session().await?, exporting, &out).await,
+        #[cfg(feature = "top")]
+        Command::Top { pattern, interval } => {
+            top::check(&out)?;
+            top::run(&session().await?, &bytes(pattern), interval, &out).await
+        }
+        Command::Inspect { hex, digits, codec, decoder } => {
+            inspect::run(hex, digits, codec, decoder.decoder, &out).await
+        }
         Command::Completions { shell } => pages::completions(shell, &out),
         Command::Man { into } => pages::man(into.as_deref(), &out),
     }

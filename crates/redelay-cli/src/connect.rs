@@ -6,7 +6,7 @@ use std::process::Stdio;
 use bytes::Bytes;
 use redelay::client::{ClientConfig, TlsConfig};
 use redelay::inspector::{Inspector, Overview, Role, Server};
-use redelay::{Error, ErrorKind};
+use redelay::{Client, Error, ErrorKind};
 
 use crate::args::Connection;
 use crate::escape;
@@ -32,7 +32,16 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// For a command that only looks.
     pub(crate) async fn open(connection: &Connection) -> Result<Self, Failure> {
+        Ok(Self::with_client(connection, false).await?.0)
+    }
+
+    /// The same with the client that it looks through.
+    pub(crate) async fn with_client(
+        connection: &Connection,
+        transfers: bool,
+    ) -> Result<(Self, Client), Failure> {
         let (profile, url) = choose(connection)?;
         let timeout = connection.timeout;
         let mut config = ClientConfig::default();
@@ -43,9 +52,10 @@ impl Session {
         if let Some(command) = &profile.password_command {
             config.password = Some(password(command).await?);
         }
-        let client = config.builder()?.transfer(false).connect_timeout(timeout).command_timeout(timeout);
-        let inspector = client.connect().await?.inspector();
-        Ok(Self { inspector, profile, label: connection.profile.clone() })
+        let client = config.builder()?.transfer(transfers).connect_timeout(timeout).command_timeout(timeout);
+        let client = client.connect().await?;
+        let session = Self { inspector: client.inspector(), profile, label: connection.profile.clone() };
+        Ok((session, client))
     }
 
     /// The name of a queue on the server, or a pattern of such names.
@@ -94,9 +104,9 @@ impl Session {
                 let entries = self.inspector.pending(&queue.name, None, most).await?;
                 Ok(entries.into_iter().filter_map(|entry| entry.payload).collect())
             };
-            match some_of(read, SAMPLE).await {
+            match some_of(read, Bytes::len, SAMPLE).await {
                 Ok(payloads) => sample = payloads,
-                Err(error) => refusal = Some(refused(error)?),
+                Err(error) => refusal = Some(refused("a codec", error)?),
             }
         }
         if sample.len() < SAMPLE && queue.ready != Some(0) {
@@ -104,9 +114,9 @@ impl Session {
                 let ready = self.inspector.ready(&queue.name, None, most).await?;
                 Ok(ready.into_iter().map(|ready| ready.payload).collect())
             };
-            match some_of(read, SAMPLE - sample.len()).await {
+            match some_of(read, Bytes::len, SAMPLE - sample.len()).await {
                 Ok(payloads) => sample.extend(payloads),
-                Err(error) => refusal = Some(refused(error)?),
+                Err(error) => refusal = Some(refused("a codec", error)?),
             }
         }
         Ok((sample, refusal))
@@ -152,19 +162,20 @@ impl Session {
     }
 }
 
-/// The first payload, and with it up to `most` if it is short.
-async fn some_of(
-    read: impl AsyncFn(usize) -> redelay::Result<Vec<Bytes>>,
+/// The first one, and with it up to `most` if it is short.
+pub(crate) async fn some_of<T>(
+    read: impl AsyncFn(usize) -> redelay::Result<Vec<T>>,
+    length: impl Fn(&T) -> usize,
     most: usize,
-) -> redelay::Result<Vec<Bytes>> {
+) -> redelay::Result<Vec<T>> {
     let first = read(1).await?;
-    if most > 1 && first.iter().all(|payload| payload.len() <= SHORT) { read(most).await } else { Ok(first) }
+    if most > 1 && first.iter().all(|one| length(one) <= SHORT) { read(most).await } else { Ok(first) }
 }
 
 /// What the server has refused, if that is the reason.
-fn refused(error: Error) -> Result<String, Failure> {
+pub(crate) fn refused(what: &str, error: Error) -> Result<String, Failure> {
     match error.kind() {
-        ErrorKind::Refused => Ok(format!("a codec is unknown: {}", Failure::from(error))),
+        ErrorKind::Refused => Ok(format!("{what} is unknown: {}", Failure::from(error))),
         _ => Err(error.into()),
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// No server answers: 3.
     NoConnection(String),
+    /// The server is older than what is supported: 3.
+    TooOld(String),
     /// The login is refused, or a right is missing: 4.
     Refused(String),
     /// Whoever read the output has had enough: 0.
@@ -23,12 +25,23 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Why a program that goes on cannot do something now.
+    ///
+    /// # Errors
+    /// The failure, if it will not get better by itself: a right is missing.
+    pub(crate) fn passes(error: Error) -> Result<String, Self> {
+        match error.into() {
+            refused @ Self::Refused(_) => Err(refused),
+            failure => Ok(failure.to_string()),
+        }
+    }
+
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::PipeClosed => 0,
             Self::Negative(_) => 1,
             Self::Usage(_) => 2,
-            Self::NoConnection(_) => 3,
+            Self::NoConnection(_) | Self::TooOld(_) => 3,
             Self::Refused(_) => 4,
         }
     }
@@ -38,9 +51,11 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PipeClosed => Ok(()),
-            Self::Negative(text) | Self::Usage(text) | Self::NoConnection(text) | Self::Refused(text) => {
-                f.write_str(&escape::text(text))
-            }
+            Self::Negative(text)
+            | Self::Usage(text)
+            | Self::NoConnection(text)
+            | Self::TooOld(text)
+            | Self::Refused(text) => f.write_str(&escape::text(text)),
         }
     }
 }
@@ -60,30 +75,40 @@ impl From<Error> for Failure {
         match error.kind() {
             ErrorKind::Invalid => Self::Usage(text),
             ErrorKind::Credentials => Self::Refused(text),
+            ErrorKind::UnsupportedServer => Self::TooOld(text),
             ErrorKind::Refused => match missing_right(&text) {
                 Some(right) => Self::Refused(format!("{text}; the missing right: {right}")),
                 None => Self::Negative(text),
             },
-            ErrorKind::Unavailable
-            | ErrorKind::OutcomeUnknown
-            | ErrorKind::Tls
-            | ErrorKind::UnsupportedServer
-            | ErrorKind::Closed => Self::NoConnection(text),
+            ErrorKind::Unavailable | ErrorKind::OutcomeUnknown | ErrorKind::Tls | ErrorKind::Closed => {
+                Self::NoConnection(text)
+            }
             _ => Self::Negative(text),
         }
     }
 }
 
+/// The right for the keys of a queue.
+const KEYS: &str = "~*, or a pattern of the keys";
+
 /// What `ACL SETUSER` has to grant, by the server's words.
-fn missing_right(text: &str) -> Option<String> {
-    let (_, words) = text.split_once("NOPERM")?;
+pub(crate) fn missing_right(text: &str) -> Option<String> {
+    // In a script, Redis before 7.0 does not name it.
+    if text.contains("executing the script can't run this command") {
+        return Some("+ the commands of a pump, of which the server names none".into());
+    }
+    if text.contains("executing the script can't access") {
+        return Some(KEYS.into());
+    }
+    // Valkey says it of a script in other words.
+    let (_, words) = text.split_once("NOPERM").or_else(|| text.split_once("ACL failure in script"))?;
     if let Some((_, rest)) = words.split_once("to run the '") {
         return rest.split_once('\'').map(|(command, _)| format!("+{}", command.to_lowercase()));
     }
     if words.contains("channel") {
         return Some("+psubscribe, and &* or patterns of the channels".into());
     }
-    Some("~*, or a pattern of the keys".into())
+    Some(KEYS.into())
 }
 
 #[cfg(test)]
@@ -97,6 +122,14 @@ mod tests {
             (
                 "NOPERM this user has no permissions to run the 'pubsub|numsub' command or its subcommand",
                 Some("+pubsub|numsub"),
+            ),
+            (
+                "ERR ACL failure in script: User pump has no permissions to run the 'llen' command",
+                Some("+llen"),
+            ),
+            (
+                "The user executing the script can't access at least one of the keys",
+                Some("~*, or a pattern of the keys"),
             ),
             ("NOPERM No permissions to access a key", Some("~*, or a pattern of the keys")),
             (

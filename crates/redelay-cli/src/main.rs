@@ -2,14 +2,17 @@
 //!
 //! `args` is the command line, and `commands` has a file for each command. A command reads through a
 //! `Session` (`connect`, `profile`) and writes to `Out`. What it prints is made by pure functions: `queue`
-//! and `state` of a queue in numbers, `payload` and `mask` of a payload, `table`, `human` and `escape` of
-//! text.
+//! and `state` of a queue in numbers, `doctor` of what is wrong, `payload` and `mask` of a payload, which
+//! `decoder` may read, `table`, `human` and `escape` of text.
 
 mod args;
 mod commands;
 mod connect;
+mod decoder;
+mod doctor;
 mod escape;
 mod failure;
+mod http;
 mod human;
 mod mask;
 mod out;
@@ -18,6 +21,7 @@ mod profile;
 mod queue;
 mod state;
 mod table;
+mod wanted;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -35,7 +39,7 @@ fn main() -> ExitCode {
     let end = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
             let end = runtime.block_on(run(arguments));
-            // Nothing that is left has to end properly: it only reads.
+            // Nothing that is left has to end properly: it only reads, or moves an entry with one script.
             runtime.shutdown_background();
             end
         }
@@ -57,11 +61,22 @@ fn main() -> ExitCode {
 /// Returns the exit code of a command that has no failure to report.
 async fn run(arguments: Arguments) -> Result<u8, Failure> {
     let code = match &arguments.command {
-        // They block, and the signal ends them as it ends any program.
+        // They block, and then the signal ends them as it ends any program, without a handler. It must end
+        // the program of `--decoder`, too, for which `inspect` waits.
         Command::Inspect { .. } | Command::Completions { .. } | Command::Man { .. } => {
-            return commands::run(arguments).await.map(|()| 0);
+            return tokio::select! {
+                biased;
+                end = commands::run(arguments) => end.map(|()| 0),
+                () = signal() => Ok(INTERRUPTED),
+            };
         }
         Command::Watch { .. } => 0,
+        // What it had not moved yet is still due.
+        Command::Pump(pumping) if !pumping.once => 0,
+        #[cfg(feature = "exporter")]
+        Command::Exporter(_) => 0,
+        #[cfg(feature = "top")]
+        Command::Top { .. } => 0,
         _ => INTERRUPTED,
     };
     tokio::select! {

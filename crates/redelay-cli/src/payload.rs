@@ -9,6 +9,8 @@ use crate::mask::Mask;
 
 /// What is printed where the server has refused to say.
 pub(crate) const UNKNOWN: &str = "?";
+/// The codec of what a program of the user's has read.
+const DECODER: &str = "decoder";
 
 /// How the payloads of a queue are read.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +36,9 @@ pub(crate) struct Shown {
     /// Its bytes in hexadecimal digits; not there if the profile masks values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) payload_hex: Option<String>,
+    /// Why `--decoder` has not read it; `null` if it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) decoder_error: Option<Option<String>>,
     /// The value for people, escaped.
     #[serde(skip)]
     pub(crate) text: String,
@@ -70,6 +75,11 @@ impl Reader {
         let mut detector = Detector::new();
         sample.into_iter().for_each(|payload| detector.add(payload));
         Self { chosen, mask, verdicts: detector.verdicts(), refusal: None }
+    }
+
+    /// What was found in the sample, unless the profile says the codec.
+    pub(crate) fn found(&self) -> &[Verdict] {
+        if self.chosen.is_some() { &[] } else { &self.verdicts }
     }
 
     /// The codecs of the sample; `None` if the server has refused one.
@@ -123,7 +133,28 @@ impl Reader {
             bytes: payload.len(),
             value,
             payload_hex: self.mask.is_empty().then(|| hex(payload)),
+            decoder_error: None,
             text: escape::text(&text),
+        }
+    }
+}
+
+impl Shown {
+    /// What a program has made of the payload, or why not: then the rest stays as it is.
+    pub(crate) fn decoded(self, decoded: Result<String, String>) -> Self {
+        match decoded {
+            Ok(text) => {
+                let json = serde_json::from_str::<&RawValue>(&text).ok().map(RawValue::get);
+                let value = json.map_or_else(|| serde_json::Value::from(&*text).to_string(), str::to_owned);
+                let value = escape::json(&value).into_owned();
+                let text = if json.is_some() { value.clone() } else { escape::text(&text) };
+                let value = RawValue::from_string(value).ok();
+                Self { codec: DECODER.into(), value, decoder_error: Some(None), text, ..self }
+            }
+            Err(why) => {
+                let text = format!("{} (the decoder: {})", self.text, escape::text(&why));
+                Self { text, decoder_error: Some(Some(why)), ..self }
+            }
         }
     }
 }
@@ -205,6 +236,26 @@ mod tests {
             assert!(!json.contains("WINTER26") && !shown.text.contains("WINTER26"), "{json} {}", shown.text);
             assert!(!json.contains("payload_hex"), "{json}");
         }
+    }
+
+    #[test]
+    fn what_a_program_prints_is_the_value() {
+        let decoded = |text: &str| reader(&[], &[]).read(COUPON).decoded(Ok(text.into()));
+        let json = decoded("{\"code\":\n \"WINTER26\"}");
+        assert_eq!((&*json.codec, json.bytes), ("decoder", 26));
+        assert_eq!(json.value.unwrap().get(), r#"{"code": "WINTER26"}"#);
+        assert_eq!(json.text, r#"{"code": "WINTER26"}"#);
+        let text = decoded("not JSON\x1b[2J");
+        assert_eq!(text.text, "not JSON\\x1b[2J");
+        assert_eq!(text.value.unwrap().get(), r#""not JSON\u001b[2J""#);
+        let failed = reader(&[], &[]).read(COUPON).decoded(Err("it has\nfailed".into()));
+        assert_eq!(failed.codec, "kryo5");
+        assert!(failed.text.ends_with("(its fields are not known) (the decoder: it has\\nfailed)"));
+        let json = serde_json::to_value(failed).unwrap();
+        assert_eq!(
+            (&json["decoder_error"], &json["value"]["@class"]),
+            (&"it has\nfailed".into(), &"com.acme.Coupon".into())
+        );
     }
 
     #[test]

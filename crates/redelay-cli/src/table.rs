@@ -62,6 +62,22 @@ impl<T: Into<String>> From<T> for Cell {
 
 /// The lines of a table, the heads first. `width` is that of the terminal, if there is one.
 pub(crate) fn lines(columns: &[Column], rows: &[Vec<Cell>], width: Option<usize>) -> Vec<String> {
+    let line = |pieces: Vec<Cell>| {
+        let mut out = String::new();
+        for Cell { text, style } in pieces {
+            match style == Style::new() || text.is_empty() {
+                true => out.push_str(&text),
+                false => out.push_str(&format!("{style}{text}{style:#}")),
+            }
+        }
+        out.truncate(out.trim_end().len());
+        out
+    };
+    pieces(columns, rows, width).into_iter().map(line).collect()
+}
+
+/// The same as pieces of one style, which stand side by side.
+pub(crate) fn pieces(columns: &[Column], rows: &[Vec<Cell>], width: Option<usize>) -> Vec<Vec<Cell>> {
     let heads = columns.iter().map(|column| Cell::from(column.head)).collect();
     let all: Vec<&Vec<Cell>> = std::iter::once(&heads).chain(rows).collect();
     let natural = (0..columns.len())
@@ -106,26 +122,28 @@ fn shrink(columns: &[Column], shown: &[usize], widths: &mut [usize], width: usiz
     }
 }
 
-fn line(columns: &[Column], row: &[Cell], shown: &[usize], widths: &[usize], width: Option<usize>) -> String {
-    let mut out = String::new();
+fn line(
+    columns: &[Column],
+    row: &[Cell],
+    shown: &[usize],
+    widths: &[usize],
+    width: Option<usize>,
+) -> Vec<Cell> {
+    let mut out = Vec::new();
     let mut left = width.unwrap_or(usize::MAX);
     for at in shown.iter().copied().filter(|at| *at < row.len()) {
         let (cell, wide) = (&row[at], widths[at].min(left));
         let text = cut(&cell.text, wide);
-        let space = " ".repeat(wide - text.width());
-        let text = match cell.style == Style::new() || text.is_empty() {
-            true => text,
-            false => format!("{}{text}{:#}", cell.style, cell.style),
-        };
+        let space = Cell::from(" ".repeat(wide - text.width()));
+        let text = Cell { text, style: cell.style };
         match columns[at].kind {
             Kind::Number => out.extend([space, text]),
             _ => out.extend([text, space]),
         }
         left -= wide;
-        out.push_str(&" ".repeat(GAP.min(left)));
+        out.push(" ".repeat(GAP.min(left)).into());
         left -= GAP.min(left);
     }
-    out.truncate(out.trim_end().len());
     out
 }
 

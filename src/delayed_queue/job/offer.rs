@@ -527,7 +527,7 @@ impl<R> Prepared<R> {
         let ids = keys.jobs();
         let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
         let script = if throttle > 0 { &scripts::OFFER_THROTTLED } else { &scripts::OFFER_JOBS };
-        let call = |receipt: &Bytes, base: Option<u64>| {
+        let call = |receipt: &Bytes, base: String| {
             let named =
                 [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
             let args = jobs
@@ -536,7 +536,7 @@ impl<R> Prepared<R> {
             script
                 .on(&named)
                 .keys(throttles.iter().cloned())
-                .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))
+                .arg(base)
                 .number(REMEMBERED_MS)
                 .arg(self.policy.word())
                 .number(max_wait)

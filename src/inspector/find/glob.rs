@@ -1,7 +1,16 @@
 //! Patterns as those of `KEYS`, for names. Pure.
 
-/// Whether a name matches a pattern.
-pub(in crate::inspector) fn matches(pattern: &[u8], name: &[u8]) -> bool {
+/// Whether a name matches a pattern, as [`Inspector::queues`](super::super::Inspector::queues) has it.
+///
+/// # Examples
+/// ```
+/// use redelay::inspector::matches;
+///
+/// assert!(matches(b"shop:*", b"shop:orders"));
+/// assert!(!matches(br"shop:\*", b"shop:orders"));
+/// ```
+#[must_use]
+pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern, name);
     // Where to go on if the rest does not match: behind the last `*`, with one byte more for it.
     let mut again: Option<(&[u8], &[u8])> = None;
@@ -109,7 +118,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_pattern_ends(pattern: Vec<u8>, name: Vec<u8>) {
-            matches(&pattern, &name);
+            let _ = matches(&pattern, &name);
         }
 
         #[test]

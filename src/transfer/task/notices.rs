@@ -31,12 +31,18 @@ impl Task {
                     self.fault = Some(payload.clone());
                 }
                 if channel.starts_with(keys::MOVED) {
-                    let Some((head, clock)) = self.peer_transfer(&channel, &payload) else { return };
+                    let Some((due, head, clock)) = self.peer_transfer(&channel, &payload) else { return };
                     for id in self.announcements.of(&channel) {
                         self.schedule.on_peer_transfer(id, now, head, clock);
+                        if let Some(queue) = self.queues.get_mut(&id) {
+                            queue.expected = due;
+                        }
                     }
                 } else {
                     let due = announcements::due(&payload);
+                    for id in self.announcements.of(&channel).collect::<Vec<_>>() {
+                        self.expect(id, due);
+                    }
                     let Some(at) = self.clock_of(channel.as_bytes()).instant_of(due) else { return };
                     for id in self.announcements.of(&channel) {
                         self.schedule.announced(id, at);
@@ -54,13 +60,18 @@ impl Task {
         }
     }
 
-    /// The head after the transfer of a peer, and the server's clock at that time, µs.
-    fn peer_transfer(&mut self, channel: &str, payload: &[u8]) -> Option<(Option<Instant>, i64)> {
+    /// The head after the transfer of a peer, epoch ms and by this machine's clock, and the server's clock at
+    /// that time, µs.
+    fn peer_transfer(
+        &mut self,
+        channel: &str,
+        payload: &[u8],
+    ) -> Option<(Option<f64>, Option<Instant>, i64)> {
         let (client_id, clock, head) = announcements::moved(payload)?;
         if client_id.as_bytes() == self.client_id {
             return None;
         }
-        let head = head.and_then(|head| self.clock_of(channel.as_bytes()).instant_of(head));
-        Some((head, clock))
+        let at = head.and_then(|head| self.clock_of(channel.as_bytes()).instant_of(head));
+        Some((head, at, clock))
     }
 }

@@ -30,7 +30,7 @@ use crate::workload::{COMMAND_TIMEOUT, until_empty};
 use work::{Book, DEEDS, Taker, Work};
 
 /// The plans of a run without the variables of `never_stuck`.
-const SEEDS: Range<u64> = 0..120;
+const SEEDS: Range<u64> = 0..60;
 
 /// One run.
 #[derive(Clone, Debug)]

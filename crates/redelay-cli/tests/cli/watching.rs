@@ -7,6 +7,7 @@ use redelay_fixture::{Server, until};
 use serde_json::Value;
 
 use super::program;
+use super::schemas::are_as_documented;
 
 fn start(server: &Server, words: &[&str]) -> Child {
     let mut command = program();
@@ -49,8 +50,10 @@ fn announcements_and_transfers_are_printed_until_a_signal_comes() {
         server.cmd(["PUBLISH", "redelay:moved:{a\nb}", "me 1795615390307000 1795615390400"]);
         let moved = next();
         if is_json {
-            let [announced, moved] =
-                [announced, moved].map(|line| serde_json::from_str::<Value>(&line).unwrap());
+            let documents =
+                [listening, announced, moved].map(|line| serde_json::from_str::<Value>(&line).unwrap());
+            are_as_documented("watch", &documents, &["queue_hex"]);
+            let [_, announced, moved] = documents;
             assert_eq!((&announced["what"], &announced["queue"]), (&"announced".into(), &"orders".into()));
             assert_eq!(announced["due"], "2100-01-01T00:00:00.000Z");
             assert_eq!((&moved["what"], &moved["queue"]), (&"transferred".into(), &"a\nb".into()));
@@ -61,6 +64,35 @@ fn announcements_and_transfers_are_printed_until_a_signal_comes() {
         }
         signal(&child, end);
         assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+}
+
+fn handles_sigint(child: &Child) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    caught.is_some_and(|caught| caught & 2 != 0)
+}
+
+/// Also the program that it waits for, and what that has started.
+#[test]
+fn an_interrupted_command_ends_its_decoder() {
+    let server = Server::start();
+    server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "4102444800000", "\x01x\x01\0\0\0\0\0\0\x007"]);
+    let folder = tempfile::tempdir().unwrap();
+    for (at, words) in [&["list", "q"][..], &["inspect", "37"]].into_iter().enumerate() {
+        let file = folder.path().join(at.to_string());
+        let decoder = format!("sleep 600 & echo $! >{0}.part; mv {0}.part {0}; wait", file.display());
+        let mut child = start(&server, &[words, &["--decoder", &decoder]].concat());
+        until("it decodes", || file.exists());
+        until("it has a handler", || handles_sigint(&child));
+        signal(&child, "-INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let stat = format!("/proc/{}/stat", pid.trim());
+        until("its program has ended", || {
+            std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+        });
     }
 }
 

@@ -19,8 +19,8 @@ struct Known {
     sweep_requested: bool,
     /// A peer has transferred something since this client has.
     peer_seen: bool,
-    /// A peer goes first.
-    stands_down: bool,
+    /// A peer goes first, and for how long.
+    stands_down: Option<Range<Duration>>,
     /// When the head was reported last, by the server's clock.
     clock: i64,
     /// The pause after a failure ends between these two.
@@ -32,11 +32,8 @@ impl Known {
     /// The earliest and the latest time of its next run.
     fn bounds(&self) -> (Instant, Instant) {
         let (sweep_low, sweep_high) = self.sweep.unwrap();
-        let (least, most) = if self.stands_down {
-            (STAND_DOWN.start, STAND_DOWN.end)
-        } else {
-            (Duration::ZERO, Duration::ZERO)
-        };
+        let Range { start: least, end: most } =
+            self.stands_down.clone().unwrap_or(Duration::ZERO..Duration::ZERO);
         let named = self.named.first().copied();
         let (low, high) = (
             named.map_or(sweep_low, |at| sweep_low.min(at + least)),
@@ -44,6 +41,12 @@ impl Known {
         );
         self.not_before.map_or((low, high), |(from, to)| (low.max(from), high.max(to)))
     }
+}
+
+/// How long a client waits for a peer that transfers this head.
+fn wait_for(head: Option<Instant>, now: Instant) -> Range<Duration> {
+    let is_near = head.is_some_and(|head| head <= now + QUIET);
+    if is_near { STAND_DOWN_QUIETLY } else { STAND_DOWN }
 }
 
 /// An index, modulo the number of the things there are.
@@ -171,13 +174,10 @@ impl Pair {
                 let lost_race =
                     self.schedule.finished(queue, now, Transferred { head, transferred, clock: self.clock });
                 if let Some(known) = self.model.get_mut(&queue) {
-                    let was_due = known
-                        .named_before_run
-                        .take()
-                        .unwrap_or_default()
-                        .first()
-                        .is_some_and(|due| *due <= now);
-                    let has_lost = was_due && !transferred && head.is_none_or(|head| head > now + EARLY);
+                    let named = known.named_before_run.take().unwrap_or_default();
+                    let was_for = named.first().filter(|due| **due <= now);
+                    let has_lost =
+                        !transferred && was_for.is_some_and(|due| head.is_none_or(|head| head > *due + SAME));
                     prop_assert_eq!(lost_race, has_lost);
                     let next = (now + INTERVAL, now + INTERVAL + INTERVAL / 4);
                     *known = Known {
@@ -185,7 +185,10 @@ impl Pair {
                         sweep: Some(if known.sweep_requested { (now, now) } else { next }),
                         sweep_requested: known.sweep_requested,
                         peer_seen: known.peer_seen && !transferred,
-                        stands_down: !transferred && (known.stands_down || has_lost && known.peer_seen),
+                        stands_down: match known.stands_down.clone().filter(|_| !transferred) {
+                            _ if has_lost && known.peer_seen => Some(wait_for(head, now)),
+                            before => before,
+                        },
                         clock: self.clock,
                         ..Known::default()
                     };
@@ -204,6 +207,7 @@ impl Pair {
                     if !running && clock > known.clock {
                         known.clock = clock;
                         known.named = head.map(|head| head.max(now)).into_iter().collect();
+                        known.stands_down = known.stands_down.as_ref().map(|_| wait_for(head, now));
                     }
                 }
             }

@@ -19,14 +19,15 @@ proptest! {
         lossy: bool,
         seed: u64,
     ) {
-        let mut world = World::new(&offers, &failures, processes, lossy, LATENCY, seed);
+        let in_ms: Vec<_> = offers.iter().map(|(at, delay)| (ms(*at), ms(*delay))).collect();
+        let mut world = World::new(&in_ms, &failures, processes, lossy, LATENCY, seed);
         world.run();
         prop_assert_eq!(world.transferred.len(), offers.len());
         // Known from the announcement, or from the sweep that replaces a lost one. Then one call may be in
         // flight, and the next one transfers it. Failures add their pauses, at most all of them in a row.
         let known = LATENCY + if lossy { INTERVAL + INTERVAL / 4 } else { Duration::ZERO };
         let pauses: Duration = (0..failures.len()).map(|times| ms(50 << times) + LATENCY * 2).sum();
-        let others = if processes > 1 { STAND_DOWN.end } else { Duration::ZERO };
+        let others = if processes > 1 { STAND_DOWN_QUIETLY.end } else { Duration::ZERO };
         for (entry, at) in &world.transferred {
             let due = entry.due.max(entry.offered + known);
             prop_assert!(*at >= entry.due, "{:?} was transferred before its time", entry);
@@ -46,7 +47,7 @@ proptest! {
         seed: u64,
     ) {
         let mut at = 1_000;
-        let offers: Vec<(u64, u64)> = gaps.iter().map(|gap| { at += gap; (0, at) }).collect();
+        let offers: Vec<_> = gaps.iter().map(|gap| { at += gap; (Duration::ZERO, ms(at)) }).collect();
         let failures = BTreeSet::new();
         let latency = ms(2);
         let mut world = World::new(&offers, &failures, processes, false, latency, seed);
@@ -62,6 +63,48 @@ proptest! {
         for (entry, at) in &world.transferred {
             let late = *at - entry.due.min(*at);
             prop_assert!(late <= STAND_DOWN.end + latency * 2, "{:?} is late by {:?}", entry, late);
+        }
+    }
+}
+
+/// Up to 5,000 entries a second: then the next one is nearly due when a call comes too late.
+#[test]
+fn who_loses_the_race_stands_down_at_any_rate() {
+    for gap in [200, 500, 1_000, 3_000, 7_000, 30_000].map(Duration::from_micros) {
+        for processes in [2, 4, 16] {
+            for seed in 0..5 {
+                let mut random = fastrand::Rng::with_seed(seed);
+                let mut at = ms(1_000);
+                // A second until they agree.
+                let (early, late) = ((1e6 / gap.as_micros() as f64) as usize + 20, 400);
+                let offers: Vec<_> = (0..early + late + 100)
+                    .map(|_| {
+                        at += gap.mul_f64(2.0 * random.f64());
+                        (Duration::ZERO, at)
+                    })
+                    .collect();
+                let failures = BTreeSet::new();
+                let mut world = World::new(&offers, &failures, processes, false, ms(1), seed);
+                world.run_until(|world| world.transferred.len() >= early);
+                let (runs, led, told, begun) = (world.runs, world.leads, world.messages, world.now);
+                world.run_until(|world| world.transferred.len() >= early + late);
+                let (runs, led, told) = (world.runs - runs, world.leads - led, world.messages - told);
+                println!(
+                    "{gap:?}, {processes} processes: {runs} runs, {led} have transferred, {told} messages"
+                );
+                assert!(runs <= led + led / 10 + processes, "{gap:?}, {processes}: {runs} for {led}");
+                let pauses = (world.now - begun).as_micros() / QUIET.as_micros();
+                let peers = processes - 1;
+                assert!(
+                    told <= led * peers && (gap > QUIET || told <= (pauses as usize + 2) * peers * 3 / 2),
+                    "{told}"
+                );
+                world.stopped.insert(world.last_transferrer.unwrap());
+                world.run();
+                let late = world.transferred.iter().map(|(entry, at)| *at - entry.due.min(*at)).max();
+                println!("  at most {late:?} late");
+                assert!(late.unwrap() <= ms(110), "{gap:?}, {processes}: {late:?}");
+            }
         }
     }
 }
@@ -84,6 +127,7 @@ enum Happening {
     Executed {
         process: Process,
         failing: bool,
+        tells: bool,
     },
     Replied {
         process: Process,
@@ -113,6 +157,10 @@ struct World<'a> {
     latency: Duration,
     announcements: usize,
     runs: usize,
+    /// Those that transferred something.
+    leads: usize,
+    /// Those that peers have got.
+    messages: usize,
     clock: i64,
     origin: Instant,
     now: Instant,
@@ -121,7 +169,7 @@ struct World<'a> {
 
 impl<'a> World<'a> {
     fn new(
-        offers: &[(u64, u64)],
+        offers: &[(Duration, Duration)],
         failures: &'a BTreeSet<usize>,
         processes: usize,
         lossy: bool,
@@ -149,14 +197,16 @@ impl<'a> World<'a> {
             latency,
             announcements: 0,
             runs: 0,
+            leads: 0,
+            messages: 0,
             clock: 0,
             origin,
             now: origin,
             random: fastrand::Rng::with_seed(seed),
         };
         for (number, (at, delay)) in offers.iter().enumerate() {
-            let offered = origin + ms(*at);
-            world.at(offered, Happening::Offered(Entry { due: offered + ms(*delay), offered, number }));
+            let offered = origin + *at;
+            world.at(offered, Happening::Offered(Entry { due: offered + *delay, offered, number }));
         }
         world
     }
@@ -176,7 +226,8 @@ impl<'a> World<'a> {
                 while let Next::Run(_) = self.schedules[process].next(self.now) {
                     let failing = self.failures.contains(&self.runs);
                     self.runs += 1;
-                    self.soon(Happening::Executed { process, failing });
+                    let tells = self.schedules[process].tells_peers(0);
+                    self.soon(Happening::Executed { process, failing, tells });
                 }
                 if let Next::Sleep(at) = self.schedules[process].next(self.now) {
                     wake = wake.min(at);
@@ -212,7 +263,7 @@ impl<'a> World<'a> {
             Happening::PeerTransferred(process, head, clock) => {
                 self.schedules[process].on_peer_transfer(0, self.now, head, clock);
             }
-            Happening::Executed { process, failing } => self.execute(process, failing),
+            Happening::Executed { process, failing, tells } => self.execute(process, failing, tells),
             Happening::Replied { process, head, transferred, clock } => {
                 let outcome = Transferred { head, transferred, clock };
                 if self.schedules[process].finished(0, self.now, outcome) && self.listening.insert(process) {
@@ -224,7 +275,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn execute(&mut self, process: Process, failing: bool) {
+    fn execute(&mut self, process: Process, failing: bool, tells: bool) {
         self.clock += 1;
         let before = self.transferred.len();
         if !failing || self.random.bool() {
@@ -236,9 +287,12 @@ impl<'a> World<'a> {
         let head = self.pending.first().map(|entry| entry.due);
         let clock = self.clock;
         if transferred {
+            self.leads += 1;
             self.last_transferrer = Some(process);
+            let is_told = tells || head.is_none_or(|head| head > self.now + QUIET);
             for other in self.listening.clone() {
-                if other != process {
+                if other != process && is_told {
+                    self.messages += 1;
                     self.publish(other, Happening::PeerTransferred(other, head, clock));
                 }
             }

@@ -276,7 +276,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
         }
         Call::Transfer => {
             let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH].map(str::to_owned);
-            ("TRANSFER", keys.into(), ["5000", "40000", "me", "0"].map(Into::into).into())
+            ("TRANSFER", keys.into(), ["5000", "40000", "me", "0", "0"].map(Into::into).into())
         }
         Call::Take { claim, forget } => {
             let forget = forget.map_or_else(String::new, |id| id.to_string());

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use redelay::admin::{DeadLetter, Quarantined, UnsettledMessage};
+use redelay::admin::{DeadLetter, PopKind, Quarantined, UnconfirmedPop, UnsettledMessage};
 use redelay::delayed_queue::{EntryFormat, StoredSchedule};
 use redelay::inspector::{PendingEntry, Place, ReadyPayload};
 use serde::Serialize;
@@ -79,13 +79,22 @@ pub(super) enum Kind {
         end: Option<String>,
         is_paused: bool,
     },
+    Popped {
+        /// Of the pop, for `unconfirmed_pops(…)` of the library.
+        id: String,
+        age_ms: f64,
+        from: PopKind,
+        /// Which of the pop's payloads, and how many it has.
+        index: usize,
+        payloads: usize,
+    },
 }
 
 /// A row for people and programs.
-pub(super) struct Row {
+pub(in crate::commands) struct Row {
     pub(super) item: Kind,
-    pub(super) cells: Vec<Cell>,
-    pub(super) payload: Option<Bytes>,
+    pub(in crate::commands) cells: Vec<Cell>,
+    pub(in crate::commands) payload: Option<Bytes>,
     pub(super) place: Place,
 }
 
@@ -114,6 +123,12 @@ const DEAD: [Column; 6] = [
 ];
 const QUARANTINE: [Column; 3] =
     [Column::text("DUE"), Column::number("ENTRY BYTES").goes(3), Column::long("ENTRY")];
+const POPS: [Column; 4] = [
+    Column::text("AGO"),
+    Column::long("ID").goes(5),
+    Column::text("FROM").goes(3),
+    Column::text("NUMBER").goes(2),
+];
 const SCHEDULES: [Column; 4] =
     [Column::long("NAME"), Column::text("NEXT"), Column::text("IN").goes(3), Column::long("RUNS")];
 
@@ -127,6 +142,7 @@ pub(super) fn columns(what: What) -> &'static [Column] {
         What::Dead => &DEAD,
         What::Quarantine => &QUARANTINE,
         What::Schedules => &SCHEDULES,
+        What::Pops => &POPS,
     }
 }
 
@@ -134,16 +150,16 @@ pub(super) fn columns(what: What) -> &'static [Column] {
 const ID: usize = 10;
 
 /// Makes rows.
-pub(super) struct Rows<'a> {
+pub(in crate::commands) struct Rows<'a> {
     /// The server's clock.
-    pub(super) now: SystemTime,
-    pub(super) out: &'a Out,
+    pub(in crate::commands) now: SystemTime,
+    pub(in crate::commands) out: &'a Out,
     /// Whether the bytes of entries are not printed.
-    pub(super) is_masked: bool,
+    pub(in crate::commands) is_masked: bool,
 }
 
 impl Rows<'_> {
-    pub(super) fn pending(&self, entry: &PendingEntry) -> Row {
+    pub(in crate::commands) fn pending(&self, entry: &PendingEntry) -> Row {
         let id = entry.id_text();
         let short = match id.strip_prefix("0x") {
             Some(digits) if digits.len() > ID => format!("{}…", &digits[..ID - 2]),
@@ -280,6 +296,38 @@ impl Rows<'_> {
             payload: Some(schedule.value.clone()),
             place: Place::from(schedule),
         }
+    }
+
+    /// A row for each of its payloads.
+    pub(super) fn pops(pop: &UnconfirmedPop) -> impl Iterator<Item = Row> {
+        let from = match pop.kind {
+            PopKind::Head => "head",
+            PopKind::Tail => "tail",
+            _ => "delayed queue",
+        };
+        pop.payloads.iter().enumerate().map(move |(index, payload)| {
+            // Of the delayed queue, entries.
+            let unpacked = EntryFormat::unpack(payload).filter(|_| pop.kind == PopKind::Delayed);
+            Row {
+                item: Kind::Popped {
+                    id: pop.id.clone(),
+                    age_ms: pop.age.as_secs_f64() * 1e3,
+                    from: pop.kind,
+                    index,
+                    payloads: pop.payloads.len(),
+                },
+                cells: vec![
+                    human::span(pop.age).into(),
+                    escape::text(&pop.id).into(),
+                    from.into(),
+                    format!("{} of {}", index + 1, pop.payloads.len()).into(),
+                ],
+                payload: Some(
+                    unpacked.map_or_else(|| payload.clone(), |(_, _, unpacked)| payload.slice_ref(unpacked)),
+                ),
+                place: Place::from(pop),
+            }
+        })
     }
 
     fn entry_hex(&self, entry: &[u8]) -> Option<String> {

@@ -1,0 +1,182 @@
+//! `redelay exporter`: what is in the queues, for Prometheus.
+
+mod gauges;
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use redelay::inspector::{Inspector, Overview};
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::bytes;
+use crate::args::Exporting;
+use crate::connect::Session;
+use crate::escape;
+use crate::failure::Failure;
+use crate::http::{self, Page, Pages};
+use crate::out::Out;
+use crate::wanted::Wanted;
+use gauges::{Look, OfQueue};
+
+/// What is due within this time is counted.
+const SOON: Duration = Duration::from_secs(60);
+/// Of how many queues that is asked at a time.
+const AT_A_TIME: usize = 50;
+
+/// The queues that were found.
+#[derive(Clone, Default)]
+struct Found {
+    names: BTreeSet<Bytes>,
+    left_out: usize,
+}
+
+/// Looks at the queues.
+struct Exporter {
+    inspector: Inspector,
+    /// What the names of all queues begin with.
+    prefix: Bytes,
+    found: Mutex<Found>,
+    interval: Duration,
+    /// The last answer. Who asks while it is being made waits for it.
+    last: AsyncMutex<Option<(Instant, Arc<str>)>>,
+}
+
+pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> Result<(), Failure> {
+    let words: Vec<Vec<u8>> = exporting.patterns.into_iter().map(bytes).collect();
+    let (listener, address) = http::listen(exporting.listen).await?;
+    let servers = session.servers(out).await?;
+    let wanted = Wanted::new(session, &words);
+    let most = exporting.most as usize;
+    let exporter = Arc::new(Exporter {
+        inspector: session.inspector.clone(),
+        prefix: session.name(b""),
+        found: Mutex::default(),
+        interval: exporting.interval,
+        last: AsyncMutex::default(),
+    });
+    exporter.set(find(&session.inspector, &wanted, most).await?);
+    let line = format!("{} · metrics at http://{address}/metrics", servers.line());
+    if out.is_json {
+        out.note(&line);
+    } else {
+        out.line(&line)?;
+    }
+    let never = tokio::select! {
+        never = http::serve(listener, pages(&exporter)) => never,
+        end = search(&exporter, &wanted, most, exporting.search, out) => end?,
+    };
+    match never {}
+}
+
+fn pages(exporter: &Arc<Exporter>) -> Pages {
+    let exporter = exporter.clone();
+    Arc::new(move |path| {
+        let exporter = exporter.clone();
+        let page = async move {
+            let body = exporter.metrics().await.as_ref().to_owned();
+            Page { is_ok: true, content_type: "text/plain; version=0.0.4; charset=utf-8", body }
+        };
+        (path == "/metrics").then(|| page.boxed())
+    })
+}
+
+/// Searches for queues now and then.
+async fn search(
+    exporter: &Exporter,
+    wanted: &Wanted,
+    most: usize,
+    every: Duration,
+    out: &Out,
+) -> Result<Infallible, Failure> {
+    let mut is_failing = false;
+    loop {
+        tokio::time::sleep(every).await;
+        match find(&exporter.inspector, wanted, most).await {
+            Ok(found) => {
+                exporter.set(found);
+                is_failing = false;
+            }
+            Err(refused @ Failure::Refused(_)) => return Err(refused),
+            Err(failure) => {
+                if !std::mem::replace(&mut is_failing, true) {
+                    out.note(&failure.to_string());
+                }
+            }
+        }
+    }
+}
+
+/// The queues that are meant: those that are named, and the first ones of the others in the order of their
+/// names, so that they stay the same.
+async fn find(inspector: &Inspector, wanted: &Wanted, most: usize) -> Result<Found, Failure> {
+    let mut found = Found::default();
+    let mut names = stream::iter(wanted.names.clone()).map(Ok).boxed_local();
+    if !wanted.patterns.is_empty() {
+        names = names.chain(inspector.queues("*")).boxed_local();
+    }
+    while let Some(name) = names.try_next().await? {
+        if wanted.matches(&name) && found.names.insert(name) && found.names.len() > most {
+            found.left_out += 1;
+            let last = found.names.iter().rev().find(|name| !wanted.names.contains(*name)).cloned();
+            found.names.remove(&last.or_else(|| found.names.last().cloned()).unwrap_or_default());
+        }
+    }
+    Ok(found)
+}
+
+impl Exporter {
+    fn set(&self, found: Found) {
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    }
+
+    /// The metrics, as they were at most the interval ago.
+    async fn metrics(&self) -> Arc<str> {
+        let mut last = self.last.lock().await;
+        if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < self.interval) {
+            return text.clone();
+        }
+        let text: Arc<str> = self.look().await.text().into();
+        *last = Some((Instant::now(), text.clone()));
+        text
+    }
+
+    async fn look(&self) -> Look {
+        let begun = Instant::now();
+        let Found { names, left_out } = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let names: Vec<Bytes> = names.into_iter().collect();
+        let (overviews, is_up) = match self.inspector.overview(&names).await {
+            Ok(overviews) if !overviews.is_empty() => (overviews, true),
+            Ok(_) => (Vec::new(), self.answers().await),
+            Err(_) => (Vec::new(), false),
+        };
+        let queues = stream::iter(overviews)
+            .map(|overview| self.of_queue(overview))
+            .buffered(AT_A_TIME)
+            .collect::<Vec<_>>()
+            .await;
+        Look { is_up, took: begun.elapsed(), left_out, queues }
+    }
+
+    /// Whether the servers answer.
+    async fn answers(&self) -> bool {
+        self.inspector.servers().await.is_ok()
+    }
+
+    async fn of_queue(&self, overview: Overview) -> OfQueue {
+        // What is due already, what is due soon, and the rest.
+        let counts = self.inspector.due(&overview.name, SOON, 1).await;
+        let soon = counts.ok().and_then(|counts| Some(counts.get(1)?.count as u64));
+        let own = overview.name.strip_prefix(&self.prefix[..]).unwrap_or(&overview.name);
+        let label = escape::bytes(own);
+        let (label, hex) = match std::str::from_utf8(own) {
+            Ok(text) => (text.to_owned(), None),
+            Err(_) => (label, Some(crate::payload::hex(own))),
+        };
+        OfQueue { label, hex, overview, soon }
+    }
+}
