@@ -313,7 +313,8 @@ impl Doctor {
                 break;
             };
             page.iter().for_each(|entry| walk.add_pending(&entry.score, &entry.entry));
-            let Some(last) = page.last() else {
+            // A queue may grow as fast as it is read.
+            let Some(last) = page.last().filter(|_| page.len() >= PAGE) else {
                 ends += 1;
                 break;
             };
@@ -327,7 +328,8 @@ impl Doctor {
                 break;
             };
             page.iter().for_each(|entry| walk.add_listed(&entry.entry, entry.score.is_some()));
-            let Some(last) = page.last() else {
+            // A queue may grow as fast as it is read.
+            let Some(last) = page.last().filter(|_| page.len() >= PAGE) else {
                 ends += 1;
                 break;
             };

@@ -119,3 +119,12 @@ fn subscribed(server: &Server, queue: &str) -> redelay_fixture::redis::Connectio
         redelay_fixture::redis::cmd("SUBSCRIBE").arg(channel).query(&mut connection).unwrap();
     connection
 }
+
+/// Ends what others do meanwhile, also if the test fails.
+struct Ends<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}

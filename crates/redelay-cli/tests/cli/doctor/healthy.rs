@@ -85,14 +85,13 @@ async fn nothing_is_found() {
     assert!(refused.is_err() || refused.is_ok());
     let is_over = AtomicBool::new(false);
     let findings = thread::scope(|scope| {
+        let _ends = super::Ends(&is_over);
         for queue in ["churned", "churned too"] {
             let (server, is_over) = (&server, &is_over);
             scope.spawn(move || churn(server, queue, is_over));
         }
         // Several times, so that they are caught in between.
-        let findings: Vec<_> = (0..3).flat_map(|_| doctor(&server.url(), &[])).collect();
-        is_over.store(true, Ordering::Relaxed);
-        findings
+        (0..3).flat_map(|_| doctor(&server.url(), &[])).collect::<Vec<_>>()
     });
     assert!(findings.is_empty(), "{findings:#?}");
     drop(kept);

@@ -78,6 +78,7 @@ fn a_backlog_that_moves() {
     let _subscription = subscribed(&server, "q");
     let is_over = AtomicBool::new(false);
     let found = thread::scope(|scope| {
+        let _ends = super::Ends(&is_over);
         scope.spawn(|| {
             // Each that leaves is followed by a new one.
             let script = "local head = redis.call('ZPOPMIN', KEYS[1])
@@ -92,9 +93,7 @@ fn a_backlog_that_moves() {
                 thread::sleep(Duration::from_millis(20));
             }
         });
-        let findings = doctor(&server.url(), &[]);
-        is_over.store(true, Ordering::Relaxed);
-        findings
+        doctor(&server.url(), &[])
     });
     assert_eq!(codes(&found).into_iter().collect::<Vec<_>>(), [("q".to_owned(), vec!["Q03".to_owned()])]);
 }

@@ -143,6 +143,7 @@ fn rights_that_somebody_lacks() {
     server.cmd(["ACL", "SETUSER", "service", "on", ">secret", "~*", "+@all", "-zadd"]);
     let is_over = AtomicBool::new(false);
     let findings = thread::scope(|scope| {
+        let _ends = super::Ends(&is_over);
         scope.spawn(|| {
             let mut service = server.redis();
             let _: redelay_fixture::redis::Value =
@@ -154,9 +155,7 @@ fn rights_that_somebody_lacks() {
             }
         });
         until("something is refused", || server.errors("NOPERM") > 0);
-        let findings = doctor(&server.url(), &[]);
-        is_over.store(true, Ordering::Relaxed);
-        findings
+        doctor(&server.url(), &[])
     });
     assert_eq!(of_server(&findings), ["S11"]);
     // What was refused before is over.
