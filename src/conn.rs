@@ -274,6 +274,11 @@ impl Conn {
         self.commands().map(|commands| commands.link.address().to_string()).unwrap_or_default()
     }
 
+    /// The database whose keys it works on.
+    pub(crate) fn database(&self) -> u32 {
+        self.base.options.database.unwrap_or(0).into()
+    }
+
     /// The servers that commands are sent to.
     pub(crate) fn masters(&self) -> Vec<String> {
         match &self.base.servers {

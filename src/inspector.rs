@@ -2,14 +2,20 @@
 //! read.
 //!
 //! `find` finds queues, `overview` counts what is in them, and a file for each place reads what is there:
-//! `pending`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through `look`, and go on
-//! behind a [`Place`].
+//! `pending`, `entries`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through `look`, and
+//! go on behind a [`Place`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server` and
+//! `settings` are of the server.
 
+mod details;
 mod due;
+mod entries;
 mod find;
+mod keys;
+mod leftovers;
 mod list;
 mod look;
 mod messages;
+mod orphans;
 mod overview;
 mod pending;
 mod place;
@@ -18,6 +24,7 @@ mod quarantine;
 mod ready;
 mod schedules;
 mod server;
+mod settings;
 mod size;
 mod sorted;
 mod unknown;
@@ -26,14 +33,20 @@ mod watch;
 use std::fmt;
 use std::sync::Arc;
 
+pub use details::Details;
 pub use due::DueCount;
+pub use entries::ListedEntry;
 pub use find::Queues;
 pub use find::glob::matches;
+pub use keys::QueueKey;
+pub use leftovers::{Leftover, LeftoverKind};
+pub use orphans::Orphans;
 pub use overview::Overview;
 pub use pending::PendingEntry;
 pub use place::Place;
 pub use ready::ReadyPayload;
 pub use server::{Role, Server};
+pub use settings::{ClusterState, Settings};
 pub use unknown::Unknown;
 pub use watch::{Happening, Happenings};
 

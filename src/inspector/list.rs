@@ -3,8 +3,8 @@
 //! An element of a list has no other place than that between its neighbours. What is taken in front of it
 //! moves it towards the head, and what is put behind it moves it nowhere. So it is looked for where it was
 //! read, and up to `BACK` elements in front of that. If it is not there, it has been taken, and with it all
-//! that was in front of it: then the reading begins at the head. Of equal elements, the first one counts, so
-//! that some may be returned again and none is passed over.
+//! that was in front of it: then the reading begins at the head. Equal elements cannot be told apart: one
+//! where it was read counts for it, so that the reading ends, and in front of that, the first one.
 
 use bytes::Bytes;
 use futures::future::try_join_all;
@@ -68,11 +68,11 @@ impl Look {
             let from = to.saturating_sub(size.of((to - end) * width).div_ceil(width));
             let page = self.page(list, width, from, to - from).await?;
             size.has_read(page.iter().flat_map(|element| element.items.iter().map(|item| &item[..])));
-            found = page.iter().find(|element| element.hash() == hash).map(|element| element.index).or(found);
-            if found == Some(was) {
-                // Nothing was taken, most likely.
-                break;
+            if page.last().is_some_and(|element| element.index == was && element.hash() == hash) {
+                // Nothing was taken, most likely. Of equal elements, another one would be found for ever.
+                return Ok(Some(was));
             }
+            found = page.iter().find(|element| element.hash() == hash).map(|element| element.index).or(found);
             to = from;
         }
         Ok(found)

@@ -9,7 +9,7 @@ use super::list::Element;
 use super::{Inspector, Place};
 use crate::error::Result;
 
-/// A payload that takers can take. [`Inspector::ready`] returns it.
+/// A payload that takers can take. [`Inspector::ready`] and [`Inspector::inbox`] return it.
 ///
 /// # Examples
 /// ```no_run
@@ -49,7 +49,8 @@ impl Inspector {
     /// Reads up to `limit` payloads that takers can take, from the head of the list or behind a place.
     ///
     /// If more than 1,000 payloads in front of the place have been taken since it was read, the reading
-    /// begins at the head again, and some may be returned twice. So it is with equal payloads.
+    /// begins at the head again, and some may be returned twice. Equal payloads cannot be told apart: if
+    /// others were taken meanwhile, some may be returned twice, or not at all.
     ///
     /// # Errors
     /// As [`pending`](Self::pending), with the permissions `LLEN`, `LRANGE` and `LINDEX`.
@@ -71,9 +72,37 @@ impl Inspector {
         limit: usize,
     ) -> Result<Vec<ReadyPayload>> {
         let look = self.look("ready", queue);
-        let elements = look.elements(look.keys.target(), 1, after, limit).await?;
-        let payload =
-            |Element { index, items }| Some(ReadyPayload { index, payload: items.into_iter().next()? });
-        Ok(elements.into_iter().filter_map(payload).collect())
+        Ok(payloads(look.elements(look.keys.target(), 1, after, limit).await?))
     }
+
+    /// Reads up to `limit` payloads of the inbox: they were moved there for a waiting receiver, and no
+    /// receiver has claimed them yet. That takes a round trip usually.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready).
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
+    /// let unclaimed = inspector.inbox("orders", None, 10).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn inbox(
+        &self,
+        queue: impl AsRef<[u8]>,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<ReadyPayload>> {
+        let look = self.look("inbox", queue);
+        Ok(payloads(look.elements(&look.keys.of_messages().inbox, 1, after, limit).await?))
+    }
+}
+
+fn payloads(elements: Vec<Element>) -> Vec<ReadyPayload> {
+    let payload = |Element { index, items }| Some(ReadyPayload { index, payload: items.into_iter().next()? });
+    elements.into_iter().filter_map(payload).collect()
 }

@@ -42,12 +42,17 @@ pub struct Server {
     pub is_linked: Option<bool>,
     /// Of a master: the replicas that are connected.
     pub replicas: Option<u64>,
+    /// Of a master that accepts writes only with some replicas: those that follow closely enough.
+    pub good_replicas: Option<u64>,
     /// Its clock.
     #[serde(rename = "clock_ms", serialize_with = "time::optional_in_epoch_ms")]
     pub clock: Option<SystemTime>,
     /// How long the question for the clock and its answer have taken together.
     #[serde(rename = "round_trip_ms", serialize_with = "time::optional_in_ms")]
     pub round_trip: Option<Duration>,
+    /// How far its clock is ahead of that of this machine, ms; negative if it is behind. Up to half of
+    /// `round_trip` wrong.
+    pub ahead_ms: Option<f64>,
     /// Memory that it uses, bytes.
     pub used_memory: Option<u64>,
     /// Memory that it may use, bytes; `None` if there is no limit.
@@ -58,19 +63,18 @@ pub struct Server {
     pub evicted_keys: Option<u64>,
     /// Whether it writes an append-only file.
     pub has_append_only_file: Option<bool>,
-    /// When it saves a snapshot, as `CONFIG GET save` has it: empty if never.
-    pub save: Option<String>,
     /// Whether the last snapshot, or the last write to the append-only file, has failed.
     pub saving_fails: Option<bool>,
     /// Connections of clients now.
     pub clients: Option<u64>,
     /// The most connections of clients.
     pub max_clients: Option<u64>,
-    /// After which time without a command it closes a connection; `None` if never.
-    #[serde(rename = "idle_timeout_ms", serialize_with = "time::optional_in_ms")]
-    pub idle_timeout: Option<Duration>,
     /// Scripts in its memory.
     pub cached_scripts: Option<u64>,
+    /// How many commands it has refused since it was started because a user lacks a permission.
+    pub refused_commands: Option<u64>,
+    /// The database of the connection.
+    pub database: u32,
     /// The databases that have keys, and how many.
     pub databases: Vec<(u32, u64)>,
     /// Whether it is a server of a cluster.
@@ -98,8 +102,8 @@ pub enum Role {
 }
 
 impl Inspector {
-    /// Asks the servers about themselves: one; or, in a cluster, each master. `INFO`, `TIME` and
-    /// `CONFIG GET`, which a server may refuse.
+    /// Asks the servers about themselves: one; or, in a cluster, each master. `INFO` and `TIME`.
+    /// [`settings`](Self::settings) asks what only an administrator may know.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable). What the server refuses is in `unknown`.
@@ -123,36 +127,26 @@ impl Inspector {
 }
 
 async fn ask(conn: &Conn) -> std::result::Result<Server, OpError> {
-    let text = async |command: Command| {
-        let text = conn.call(&command.only_reads()).await?.into_bytes()?;
+    let info = async {
+        let text = conn.call(&Command::new("INFO").only_reads()).await?.into_bytes()?;
         Ok::<_, OpError>(String::from_utf8_lossy(&text).into_owned())
     };
-    let config = async |name: &'static str| {
-        let command = Command::new("CONFIG").arg("GET").arg(name);
-        let pair = conn.call(&command.only_reads()).await?.into_strings()?;
-        Ok::<_, OpError>(
-            pair.get(1).map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default(),
-        )
-    };
     let clock = async {
-        let asked = Instant::now();
+        let (asked, at) = (Instant::now(), SystemTime::now());
         let clock = conn.time().await;
-        (clock, asked.elapsed())
+        (clock, asked.elapsed(), at)
     };
-    let (info, (clock, round_trip), save, idle) =
-        futures::join!(text(Command::new("INFO")), clock, config("save"), config("timeout"));
+    let (info, (clock, round_trip, asked_at)) = futures::join!(info, clock);
     let mut unknowns = Unknowns::default();
     let info = unknowns.known("product", "INFO", info)?;
     let clock = unknowns.known("clock", "TIME", clock)?;
-    let save = unknowns.known("save", "CONFIG GET", save)?;
-    let idle = unknowns.known("idle_timeout", "CONFIG GET", idle)?;
+    let own = asked_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + round_trip / 2;
     let mut server = info.as_deref().map(of_info).unwrap_or_default();
     server.address = conn.address();
+    server.database = conn.database();
     server.clock = clock.map(|micros| time::from_epoch_millis(micros.unsigned_abs() / 1_000));
     server.round_trip = clock.map(|_| round_trip);
-    server.save = save;
-    server.idle_timeout =
-        idle.and_then(|idle| idle.parse().ok()).filter(|idle| *idle > 0).map(Duration::from_secs);
+    server.ahead_ms = clock.map(|micros| (micros as f64 / 1e6 - own.as_secs_f64()) * 1e3);
     server.unknown = unknowns.to_vec();
     Ok(server)
 }
@@ -178,6 +172,7 @@ fn of_info(info: &str) -> Server {
         role,
         is_linked: field(info, "master_link_status").map(|status| status == "up"),
         replicas: number("connected_slaves").filter(|_| role == Some(Role::Master)),
+        good_replicas: number("min_slaves_good_slaves"),
         used_memory: number("used_memory"),
         max_memory: number("maxmemory").filter(|limit| *limit > 0),
         eviction_policy: text("maxmemory_policy"),
@@ -187,6 +182,11 @@ fn of_info(info: &str) -> Server {
         clients: number("connected_clients"),
         max_clients: number("maxclients"),
         cached_scripts: number("number_of_cached_scripts"),
+        // Without that line, none was refused.
+        refused_commands: match field(info, "errorstat_NOPERM") {
+            Some(count) => count.strip_prefix("count=").and_then(|count| count.parse().ok()),
+            None => field(info, "total_error_replies").map(|_| 0),
+        },
         databases: info.lines().filter_map(database).collect(),
         is_in_cluster: flag("cluster_enabled"),
         ..Server::default()

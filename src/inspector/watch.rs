@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::Inspector;
 use super::find::glob;
-use super::find::names::{self, Found};
+use super::find::names;
 use crate::announcements;
 use crate::conn::{Conn, Notice, OpError};
 use crate::error::{Error, Result};
@@ -108,7 +108,7 @@ impl Happenings {
 fn happening(channel: Bytes, payload: &[u8]) -> Option<Happening> {
     let time = |millis: f64| time::of_score(millis).map(time::from_epoch_millis);
     if let Some(tag) = channel.strip_prefix(MOVED.as_bytes()) {
-        let queue = name(names::of_tag(channel.slice_ref(tag))?);
+        let queue = names::of_tag(channel.slice_ref(tag))?.likelier();
         let (_, clock, head) = announcements::moved(payload)?;
         return Some(Happening::Transferred {
             queue,
@@ -117,15 +117,7 @@ fn happening(channel: Bytes, payload: &[u8]) -> Option<Happening> {
         });
     }
     let due = std::str::from_utf8(payload).ok().and_then(|due| due.parse().ok());
-    Some(Happening::Announced { queue: name(names::of_channel(&channel)?), due: due.and_then(time) })
-}
-
-/// The likelier name of a tag.
-fn name(found: Found) -> Bytes {
-    match found {
-        Found::Name(name) => name,
-        Found::Tag(tag) => tag.slice(1..tag.len() - 1),
-    }
+    Some(Happening::Announced { queue: names::of_channel(&channel)?.likelier(), due: due.and_then(time) })
 }
 
 impl Stream for Happenings {

@@ -4,6 +4,7 @@ mod announced;
 mod dead_letters;
 mod handlers;
 mod inspector;
+mod inspector_checks;
 mod jobs;
 mod limits;
 mod long_lists;

@@ -104,6 +104,15 @@ pub(crate) enum Command {
         #[arg(default_value = "*", value_name = "PATTERN")]
         pattern: OsString,
     },
+    /// Says what is wrong with queues and with the server, and what to do about it
+    ///
+    /// It looks once, and up to twice more within 6 s at what may be so for a moment only. It ends with 1 if
+    /// there is an error or a warning.
+    Doctor {
+        /// The names of queues, as ls prints them; without one, all queues
+        #[arg(value_name = "QUEUE")]
+        queues: Vec<OsString>,
+    },
     /// Shows the queues of a server again and again, on the whole terminal
     ///
     /// Keys: arrows move, Enter opens a queue and Esc leaves it, / filters, s sorts, r reverses, Space

@@ -1,5 +1,6 @@
 //! The commands, a file each: they read, and print.
 
+mod doctor;
 mod due;
 #[cfg(feature = "exporter")]
 mod exporter;
@@ -35,6 +36,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             due::run(&session().await?, &bytes(queue), step, count.into(), &out).await
         }
         Command::Watch { pattern } => watch::run(&session().await?, &bytes(pattern), &out).await,
+        Command::Doctor { queues } => doctor::run(session().await, queues, &out).await,
         Command::Pump(pumping) => pump::run(&arguments.connection, pumping, &out).await,
         #[cfg(feature = "exporter")]
         Command::Exporter(exporting) => exporter::run(&session().await?, exporting, &out).await,

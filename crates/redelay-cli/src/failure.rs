@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// No server answers: 3.
     NoConnection(String),
+    /// The server is older than what is supported: 3.
+    TooOld(String),
     /// The login is refused, or a right is missing: 4.
     Refused(String),
     /// Whoever read the output has had enough: 0.
@@ -39,7 +41,7 @@ impl Failure {
             Self::PipeClosed => 0,
             Self::Negative(_) => 1,
             Self::Usage(_) => 2,
-            Self::NoConnection(_) => 3,
+            Self::NoConnection(_) | Self::TooOld(_) => 3,
             Self::Refused(_) => 4,
         }
     }
@@ -49,9 +51,11 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PipeClosed => Ok(()),
-            Self::Negative(text) | Self::Usage(text) | Self::NoConnection(text) | Self::Refused(text) => {
-                f.write_str(&escape::text(text))
-            }
+            Self::Negative(text)
+            | Self::Usage(text)
+            | Self::NoConnection(text)
+            | Self::TooOld(text)
+            | Self::Refused(text) => f.write_str(&escape::text(text)),
         }
     }
 }
@@ -71,15 +75,14 @@ impl From<Error> for Failure {
         match error.kind() {
             ErrorKind::Invalid => Self::Usage(text),
             ErrorKind::Credentials => Self::Refused(text),
+            ErrorKind::UnsupportedServer => Self::TooOld(text),
             ErrorKind::Refused => match missing_right(&text) {
                 Some(right) => Self::Refused(format!("{text}; the missing right: {right}")),
                 None => Self::Negative(text),
             },
-            ErrorKind::Unavailable
-            | ErrorKind::OutcomeUnknown
-            | ErrorKind::Tls
-            | ErrorKind::UnsupportedServer
-            | ErrorKind::Closed => Self::NoConnection(text),
+            ErrorKind::Unavailable | ErrorKind::OutcomeUnknown | ErrorKind::Tls | ErrorKind::Closed => {
+                Self::NoConnection(text)
+            }
             _ => Self::Negative(text),
         }
     }

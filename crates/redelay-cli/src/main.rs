@@ -2,13 +2,14 @@
 //!
 //! `args` is the command line, and `commands` has a file for each command. A command reads through a
 //! `Session` (`connect`, `profile`) and writes to `Out`. What it prints is made by pure functions: `queue`
-//! and `state` of a queue in numbers, `payload` and `mask` of a payload, which `decoder` may read, `table`,
-//! `human` and `escape` of text.
+//! and `state` of a queue in numbers, `doctor` of what is wrong, `payload` and `mask` of a payload, which
+//! `decoder` may read, `table`, `human` and `escape` of text.
 
 mod args;
 mod commands;
 mod connect;
 mod decoder;
+mod doctor;
 mod escape;
 mod failure;
 mod http;

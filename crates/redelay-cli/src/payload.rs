@@ -77,6 +77,11 @@ impl Reader {
         Self { chosen, mask, verdicts: detector.verdicts(), refusal: None }
     }
 
+    /// What was found in the sample, unless the profile says the codec.
+    pub(crate) fn found(&self) -> &[Verdict] {
+        if self.chosen.is_some() { &[] } else { &self.verdicts }
+    }
+
     /// The codecs of the sample; `None` if the server has refused one.
     pub(crate) fn codecs(&self) -> Option<Vec<Codec>> {
         let is_known = !self.verdicts.is_empty() || self.refusal.is_none();

@@ -33,6 +33,16 @@ pub(in crate::inspector) enum Found {
     Tag(Bytes),
 }
 
+impl Found {
+    /// The name, or the likelier one of a tag.
+    pub(in crate::inspector) fn likelier(self) -> Bytes {
+        match self {
+            Self::Name(name) => name,
+            Self::Tag(tag) => tag.slice(1..tag.len() - 1),
+        }
+    }
+}
+
 pub(in crate::inspector) fn of_key(key: &Bytes) -> Option<Found> {
     let behind = |prefixes: &[&[u8]]| {
         prefixes.iter().find(|prefix| key.starts_with(prefix)).map(|prefix| key.slice(prefix.len()..))

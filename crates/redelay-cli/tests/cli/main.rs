@@ -2,6 +2,7 @@
 
 mod answers;
 mod connecting;
+mod doctor;
 #[cfg(feature = "exporter")]
 mod exporting;
 mod failures;

@@ -7,7 +7,8 @@ use redelay_fixture::{Cluster, Server, Terminal, until};
 use super::{at, fill, program, redelay};
 
 /// What a user needs who looks and does nothing else.
-const LOOKING: &str = "-@all +@read +scan +time +ping +info +type +pubsub|channels +pubsub|numsub +client";
+pub(super) const LOOKING: &str =
+    "-@all +@read +scan +time +ping +info +type +pubsub|channels +pubsub|numsub +client";
 
 fn looking(server: &Server) -> String {
     let words = ["ACL", "SETUSER", "looks", "on", ">secret", "~*"].into_iter().chain(LOOKING.split(' '));
@@ -15,8 +16,8 @@ fn looking(server: &Server) -> String {
     server.url().replace("redis://", "redis://looks:secret@")
 }
 
-/// What is executed, beside what tests send themselves.
-const READS: [&str; 30] = [
+/// What is sent to look.
+pub(super) const READS: [&str; 30] = [
     "auth",
     "client",
     "client|id",
@@ -78,6 +79,9 @@ async fn every_command_works_for_a_user_who_may_only_look_and_executes_no_script
         executed(&server).into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
     assert!(executed.iter().all(|name| READS.contains(&&**name)), "{executed:?}");
     assert!(executed.len() > 10, "{executed:?}");
+    // Nor is anything sent that such a user is refused.
+    assert!(!server.info("commandstats").contains("config|get"));
+    assert_eq!(server.errors("NOPERM"), 0);
     assert_eq!(server.keys(), before);
 }
 
@@ -135,7 +139,7 @@ async fn a_missing_right_is_named() {
 }
 
 /// How often the server has executed each command.
-fn executed(server: &Server) -> std::collections::BTreeMap<String, u64> {
+pub(super) fn executed(server: &Server) -> std::collections::BTreeMap<String, u64> {
     let stats = server.info("commandstats");
     let calls = |line: &str| {
         let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;

@@ -115,6 +115,9 @@ async fn every_document_is_as_its_schema_says() {
     }
     let pending = run(&["list", "orders", "--limit", "1000", "--decoder", "exit 1"]);
     are_as_documented("pending", &pending, &["queue_hex"]);
+    let findings = super::at(&server.url(), ["doctor", "--json"]);
+    let findings: Vec<Value> = findings.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    are_as_documented("doctor", &findings, &[]);
     let entry = "08106890aa3e21912506000000000000000368656c6cef";
     are_as_documented("inspect", &run(&["inspect", entry, "--decoder", "cat"]), &[]);
     are_as_documented("inspect", &run(&["inspect", "ff"]), &["decoder_error"]);

@@ -1,0 +1,399 @@
+//! `redelay doctor`: asks, and prints what `crate::doctor` finds in the answers.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use redelay::inspector::{Leftover, LeftoverKind, Overview, Place, Role, Server};
+use redelay::{Error, ErrorKind};
+use tokio::time::sleep;
+
+use crate::connect::Session;
+use crate::doctor::finding::{self, Finding};
+use crate::doctor::look::{Look, Refused};
+use crate::doctor::report::{self, Reported, Subject};
+use crate::doctor::table::Code;
+use crate::doctor::walk::{Walk, hash_of};
+use crate::doctor::{self, pending, server};
+use crate::escape;
+use crate::failure::{self, Failure};
+use crate::human;
+use crate::out::Out;
+use crate::state;
+
+/// The pauses between the looks: Redisson repeats a transfer that has failed after 5 s.
+const BETWEEN: [Duration; 2] = [Duration::from_millis(2_200), Duration::from_millis(3_800)];
+/// How many entries are read at a time, and the pause after them: a page takes the server about 1 ms.
+const PAGE: usize = 1_000;
+const PAUSE: Duration = Duration::from_millis(25);
+/// How many queues are looked at at a time.
+const AT_A_TIME: usize = 4;
+/// So many ready payloads may be waiting for somebody.
+const MANY: u64 = 100;
+/// So many receipts may be left by processes that have died.
+const RECEIPTS: u64 = 100;
+
+pub(crate) async fn run(
+    session: Result<Session, Failure>,
+    names: Vec<OsString>,
+    out: &Out,
+) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let names: Vec<Vec<u8>> = names.into_iter().map(OsString::into_encoded_bytes).collect();
+    let mut doctor = match session {
+        Ok(session) => Doctor::new(session).await?,
+        Err(failure) => {
+            let code = match &failure {
+                Failure::TooOld(_) => Code::S05,
+                // A server that cannot save refuses a PING, and with it each connection of a client.
+                Failure::NoConnection(why) if why.contains("MISCONF") => Code::S04,
+                _ => return Err(failure),
+            };
+            let finding = Finding::new(code, failure.to_string());
+            let subject = Subject::Server("server".into());
+            return print(0, &[Reported { subject, finding }], 1, begun, out);
+        }
+    };
+    let looked = doctor.examine(&names).await;
+    let looked = match looked {
+        Ok(looked) => looked,
+        // The server says why.
+        Err(Failure::NoConnection(why) | Failure::Negative(why)) if report::is_negative(&doctor.found) => {
+            let text = format!("the queues are unknown: {why}");
+            let code = doctor.found.iter().map(|one| one.finding.code).min().unwrap_or(Code::S08);
+            doctor.add_of_server(None, Finding::unknown(code, text));
+            Looked { queues: 0, absent: Vec::new() }
+        }
+        Err(failure) => return Err(failure),
+    };
+    report::sort(&mut doctor.found);
+    let printed = print(looked.queues, &doctor.found, doctor.servers.len(), begun, out);
+    match looked.absent.first() {
+        None => printed,
+        Some(name) => {
+            // With another failure, there is the line of this one.
+            if let Err(failure) = printed
+                && !matches!(failure, Failure::Negative(_))
+            {
+                return Err(failure);
+            }
+            Err(Failure::Negative(format!(
+                "there is no queue `{}`: it has nothing in it, and no client has it open; redelay ls lists those that there are",
+                escape::bytes(name)
+            )))
+        }
+    }
+}
+
+fn print(
+    queues: usize,
+    found: &[Reported],
+    servers: usize,
+    begun: Instant,
+    out: &Out,
+) -> Result<(), Failure> {
+    if out.is_json {
+        found.iter().try_for_each(|one| out.json(&one.document()))?;
+    } else {
+        report::lines(found, servers).iter().try_for_each(|line| out.line(line))?;
+        let summary = report::summary(queues, found);
+        out.line(&format!("{summary}. It took {:.1} s.", begun.elapsed().as_secs_f64()))?;
+    }
+    // The findings are the message.
+    if report::is_negative(found) { Err(Failure::Negative(String::new())) } else { Ok(()) }
+}
+
+/// How many queues were looked at, and which were asked for and are not there.
+struct Looked {
+    queues: usize,
+    absent: Vec<Vec<u8>>,
+}
+
+struct Doctor {
+    session: Session,
+    servers: Vec<Server>,
+    found: Vec<Reported>,
+}
+
+impl Doctor {
+    /// With what the servers say of themselves.
+    async fn new(session: Session) -> Result<Self, Failure> {
+        let settings = session.inspector.settings().await?;
+        let servers = session.inspector.servers().await?;
+        let mut doctor = Self { session, servers, found: Vec::new() };
+        for (server, settings) in doctor.servers.clone().iter().zip(&settings) {
+            for finding in server::findings(server, settings) {
+                doctor.add_of_server(Some(&server.address), finding);
+            }
+        }
+        for (address, finding) in server::clocks(&doctor.servers) {
+            doctor.add_of_server(Some(&address), finding);
+        }
+        Ok(doctor)
+    }
+
+    fn add_of_server(&mut self, address: Option<&str>, finding: Finding) {
+        let first = self.servers.first().map_or("server", |server| &server.address);
+        let subject = Subject::Server(address.unwrap_or(first).to_owned());
+        self.found.push(Reported { subject, finding });
+    }
+
+    fn add(&mut self, name: &[u8], finding: Finding) {
+        let subject = Subject::Queue(self.session.own_name(name).to_vec());
+        self.found.push(Reported { subject, finding });
+    }
+
+    /// Looks at these queues, or at all.
+    async fn examine(&mut self, named: &[Vec<u8>]) -> Result<Looked, Failure> {
+        let names = match named {
+            [] => self.find().await?,
+            named => named.iter().map(|name| self.session.name(name)).collect(),
+        };
+        let mut looks = self.look_at(&names).await?;
+        let is_there = |look: &Look| !look.keys.is_empty() || !state::is_absent(&look.overview);
+        let absent: Vec<Vec<u8>> = looks
+            .iter()
+            .filter(|looks| !is_there(&looks[0]))
+            .map(|looks| self.session.own_name(&looks[0].overview.name).to_vec())
+            .collect();
+        looks.retain(|looks| is_there(&looks[0]));
+        self.look_for_leftovers(named).await?;
+        // A queue may have nothing but such keys.
+        let has_some = |name: &Vec<u8>| {
+            self.found.iter().any(|one| matches!(&one.subject, Subject::Queue(found) if found == name))
+        };
+        let absent = absent.into_iter().filter(|name| !has_some(name)).collect();
+        if looks.is_empty() {
+            self.look_elsewhere();
+        }
+        self.look_again(&mut looks).await?;
+        for looks in &looks {
+            for finding in doctor::judge(looks).findings {
+                self.add(&looks[0].overview.name, finding);
+            }
+        }
+        Ok(Looked { queues: looks.len(), absent })
+    }
+
+    async fn find(&mut self) -> Result<Vec<Bytes>, Failure> {
+        let mut queues = self.session.inspector.queues(self.session.pattern(b"*"));
+        let mut names: Vec<Bytes> = (&mut queues).try_collect().await?;
+        names.sort();
+        let refused: Vec<Refused> = queues.unknown().iter().filter_map(Refused::of).collect();
+        for finding in finding::unknown(&refused) {
+            self.add_of_server(None, finding);
+        }
+        Ok(names)
+    }
+
+    /// Looks once at each queue.
+    async fn look_at(&self, names: &[Bytes]) -> Result<Vec<Vec<Look>>, Failure> {
+        let overviews = self.session.inspector.overview(names).await?;
+        let all: HashSet<&Bytes> = names.iter().collect();
+        let is_second = |name: &Bytes| {
+            let inner = name.strip_prefix(b"{").and_then(|name| name.strip_suffix(b"}"));
+            inner.is_some_and(|inner| all.contains(&Bytes::copy_from_slice(inner)))
+        };
+        stream::iter(overviews)
+            .map(async |overview| {
+                let is_second_of_two = is_second(&overview.name);
+                let look = self.look(overview, None, &[]).await?;
+                sleep(PAUSE).await;
+                Ok(vec![Look { is_second_of_two, ..look }])
+            })
+            .buffered(AT_A_TIME)
+            .try_collect()
+            .await
+    }
+
+    /// Looks again at those of which one look is not enough.
+    async fn look_again(&mut self, looks: &mut [Vec<Look>]) -> Result<(), Failure> {
+        let before = self.session.inspector.servers().await?;
+        let has_refused = before.iter().any(|server| server.refused_commands > Some(0));
+        for (round, pause) in BETWEEN.into_iter().enumerate() {
+            let open: Vec<_> = looks
+                .iter_mut()
+                .filter_map(|looks| {
+                    Some((doctor::judge(looks).open, looks)).filter(|(open, _)| !open.is_empty())
+                })
+                .collect();
+            let watches = round == 0 && has_refused;
+            if open.is_empty() && !watches {
+                return Ok(());
+            }
+            sleep(pause).await;
+            let after = if watches { self.session.inspector.servers().await? } else { Vec::new() };
+            let names: Vec<&Bytes> = open.iter().map(|(_, looks)| &looks[0].overview.name).collect();
+            let overviews = self.session.inspector.overview(&names).await?;
+            for ((open, looks), overview) in open.into_iter().zip(overviews) {
+                let look = self.look(overview, looks.last(), &open).await?;
+                looks.push(look);
+                sleep(PAUSE).await;
+            }
+            for (before, after) in before.iter().zip(&after) {
+                if let Some(finding) = server::refusals(before, after) {
+                    self.add_of_server(Some(&after.address), finding);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a queue. What does not change from one look to the next is taken from the earlier one.
+    async fn look(&self, overview: Overview, earlier: Option<&Look>, open: &[Code]) -> Result<Look, Failure> {
+        let inspector = &self.session.inspector;
+        let name = overview.name.clone();
+        let mut refused: Vec<Refused> = overview.unknown.iter().filter_map(Refused::of).collect();
+        let keys = known(&mut refused, "keys", inspector.keys(&name).await)?.unwrap_or_default();
+        refused.extend(keys.iter().flat_map(|key| &key.unknown).filter_map(Refused::of));
+        let details = known(&mut refused, "late", inspector.details(&name).await)?.unwrap_or_default();
+        refused.extend(details.unknown.iter().filter_map(Refused::of));
+        let is_there = |what: &[&str]| keys.iter().any(|key| what.contains(&key.what));
+        let mut look = Look {
+            is_on_replica: self.is_on_replica(&overview.server),
+            is_in_cluster: self.servers.iter().any(|server| server.is_in_cluster == Some(true)),
+            ..Look::default()
+        };
+        if is_there(&["timeout set"]) {
+            let head = known(&mut refused, "next_due_in", inspector.pending(&name, None, 1).await)?;
+            let head = head.unwrap_or_default().into_iter().next();
+            look.head = head.map(|head| hash_of(&[head.score.as_bytes(), &head.entry]));
+        }
+        if is_there(&["target"]) && overview.ready >= Some(MANY) {
+            let first = known(&mut refused, "ready", inspector.ready(&name, None, 1).await)?;
+            look.first_ready = first.unwrap_or_default().first().map(|first| hash_of(&[&first.payload]));
+        }
+        if is_there(&["inbox"]) {
+            let first = known(&mut refused, "inbox", inspector.inbox(&name, None, 1).await)?;
+            look.first_unclaimed = first.unwrap_or_default().first().map(|first| hash_of(&[&first.payload]));
+        }
+        if is_there(&PAIRS) {
+            look.orphans =
+                known(&mut refused, "orphans", inspector.orphans(&name).await)?.unwrap_or_default();
+        }
+        let walks =
+            earlier.is_none() || open.iter().any(|code| [Code::Q04, Code::Q05, Code::Q06].contains(code));
+        match earlier {
+            Some(earlier) => {
+                look.is_second_of_two = earlier.is_second_of_two;
+                look.codecs = earlier.codecs.clone();
+                look.partitions = earlier.partitions;
+                look.walk = earlier.walk.clone();
+                // What was refused then is refused still.
+                refused.extend(earlier.refused.iter().cloned());
+            }
+            None => {
+                let reader = self.session.reader(&overview).await?;
+                look.codecs = reader.found().to_vec();
+                if let Some(why) = &reader.refusal {
+                    refused.extend(Refused::new("codecs", why, failure::missing_right(why)));
+                }
+                if let Some((base, _)) = pending::split(&name) {
+                    let number = known(&mut refused, "partitions", inspector.partitions(base).await)?;
+                    look.partitions = number.flatten();
+                }
+            }
+        }
+        if walks && is_there(&["timeout set", "ordered list"]) {
+            look.walk = self.walk(&name, &mut refused).await?;
+        }
+        Ok(Look { overview, keys, details, refused, ..look })
+    }
+
+    /// Reads the entries of a queue, page by page.
+    async fn walk(&self, name: &Bytes, refused: &mut Vec<Refused>) -> Result<Walk, Failure> {
+        let inspector = &self.session.inspector;
+        let mut walk = Walk::default();
+        let (mut after, mut ends) = (None, 0);
+        // First the set: what is transferred meanwhile is in neither.
+        while !walk.is_full() {
+            let Some(page) = known(refused, "walk", inspector.pending(name, after, PAGE).await)? else {
+                break;
+            };
+            page.iter().for_each(|entry| walk.add_pending(&entry.score, &entry.entry));
+            let Some(last) = page.last() else {
+                ends += 1;
+                break;
+            };
+            after = Some(Place::from(last));
+            sleep(PAUSE).await;
+        }
+        walk.turn();
+        let mut after = None;
+        while !walk.is_full() {
+            let Some(page) = known(refused, "entries", inspector.entries(name, after, PAGE).await)? else {
+                break;
+            };
+            page.iter().for_each(|entry| walk.add_listed(&entry.entry, entry.score.is_some()));
+            let Some(last) = page.last() else {
+                ends += 1;
+                break;
+            };
+            after = Some(Place::from(last));
+            sleep(PAUSE).await;
+        }
+        walk.turn();
+        walk.is_complete = ends == 2;
+        Ok(walk)
+    }
+
+    fn is_on_replica(&self, address: &str) -> bool {
+        self.servers.iter().any(|server| server.address == address && server.role == Some(Role::Replica))
+    }
+
+    /// Keys that should have been deleted: of these queues, or of all.
+    async fn look_for_leftovers(&mut self, named: &[Vec<u8>]) -> Result<(), Failure> {
+        let mut refused = Vec::new();
+        let left = known(&mut refused, "leftovers", self.session.inspector.leftovers().await)?;
+        for finding in finding::unknown(&refused) {
+            self.add_of_server(None, finding);
+        }
+        let names: HashSet<Bytes> = named.iter().map(|name| self.session.name(name)).collect();
+        let is_meant = |left: &Leftover| names.is_empty() || names.contains(&left.queue);
+        for left in left.unwrap_or_default().into_iter().filter(is_meant) {
+            let keys = left.keys.iter().map(|key| key.to_vec()).collect();
+            let (code, one, many) = match left.kind {
+                LeftoverKind::Receipt if left.count < RECEIPTS => continue,
+                LeftoverKind::Receipt => (Code::K01, "receipt", "receipts older than a minute"),
+                LeftoverKind::Throttle => (Code::K02, "throttle without an end", "throttles without an end"),
+                LeftoverKind::Scratch => (Code::K03, "scratch key", "scratch keys"),
+                _ => continue,
+            };
+            let text = human::counted(left.count, one, many);
+            self.add(&left.queue, Finding::new(code, text).name("KEYS", keys));
+        }
+        Ok(())
+    }
+
+    /// Without queues, keys in other databases may be theirs.
+    fn look_elsewhere(&mut self) {
+        for server in self.servers.clone() {
+            let others = server.databases.iter().filter(|(number, _)| *number != server.database);
+            let others: Vec<String> =
+                others.map(|(number, keys)| format!("{} in {number}", human::count(*keys))).collect();
+            if !others.is_empty() {
+                let finding = Finding::new(Code::S13, others.join(", "));
+                self.add_of_server(Some(&server.address), finding);
+            }
+        }
+    }
+}
+
+/// Keys that should have the same ids.
+const PAIRS: [&str; 8] =
+    ["messages", "leases", "retries", "dead", "dead-messages", "schedules", "schedule-records", "jobs"];
+
+/// The answer, or a note that it is refused.
+fn known<T>(refused: &mut Vec<Refused>, what: &str, answer: Result<T, Error>) -> Result<Option<T>, Failure> {
+    match answer {
+        Ok(known) => Ok(Some(known)),
+        Err(error) if error.kind() == ErrorKind::Refused => {
+            let why = error.to_string();
+            refused.extend(Refused::new(what, &why, failure::missing_right(&why)));
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

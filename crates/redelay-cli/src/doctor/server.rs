@@ -1,0 +1,197 @@
+//! What is wrong with servers, by what they say of themselves. Pure.
+
+use redelay::inspector::{Role, Server, Settings};
+
+use crate::human;
+
+use super::finding::Finding;
+use super::look::Refused;
+use super::table::{Code, Severity};
+
+/// Clocks of servers differ by less.
+const CLOCKS: f64 = 50.0;
+/// Programs have fewer scripts.
+const SCRIPTS: u64 = 1_000;
+
+/// What is wrong with a server.
+pub(crate) fn findings(server: &Server, settings: &Settings) -> Vec<Finding> {
+    let mut found = memory(server);
+    found.extend(persistence(server, settings));
+    found.extend(replication(server, settings));
+    found.extend(cluster(settings));
+    if let Some(timeout) = settings.idle_timeout.filter(|timeout| !timeout.is_zero()) {
+        found.push(Finding::new(Code::S06, format!("after {} without a command", human::span(timeout))));
+    }
+    if let (Some(clients), Some(most)) = (server.clients, server.max_clients)
+        && clients.saturating_mul(10) > most.saturating_mul(9)
+    {
+        let text = format!("{} connections of at most {}", human::count(clients), human::count(most));
+        found.push(Finding::new(Code::S12, text));
+    }
+    if let Some(scripts) = server.cached_scripts.filter(|scripts| *scripts >= SCRIPTS) {
+        found.push(Finding::new(Code::S12, format!("{} cached scripts", human::count(scripts))));
+    }
+    found.extend(unknown(server, settings));
+    found
+}
+
+fn memory(server: &Server) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let policy = server.eviction_policy.as_deref();
+    if let Some(policy) = policy.filter(|policy| *policy != "noeviction") {
+        let evicted = server.evicted_keys.filter(|keys| *keys > 0);
+        let evicted = evicted.map_or_else(String::new, |keys| {
+            format!("; it has deleted {} so far", human::counted(keys, "key", "keys"))
+        });
+        found.push(Finding::new(Code::S01, format!("maxmemory-policy is {policy}{evicted}")));
+    }
+    if let (Some(used), Some(most)) = (server.used_memory, server.max_memory)
+        && used.saturating_mul(5) > most.saturating_mul(4)
+    {
+        let text = format!("{} bytes of {}", human::count(used), human::count(most));
+        found.push(Finding::new(Code::S02, text));
+    }
+    found
+}
+
+fn persistence(server: &Server, settings: &Settings) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if server.has_append_only_file == Some(false) && settings.save.as_deref() == Some("") {
+        found.push(Finding::new(Code::S03, "it writes neither snapshots nor an append-only file"));
+    }
+    if server.saving_fails == Some(true) {
+        found.push(Finding::new(Code::S04, "the last snapshot, or the last write to the append-only file"));
+    }
+    found
+}
+
+fn replication(server: &Server, settings: &Settings) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if server.role == Some(Role::Replica) {
+        let text = match server.is_linked {
+            Some(false) => "this is a replica, and it is not connected to its master",
+            _ => "this is a replica: what it shows may be old",
+        };
+        found.push(Finding::new(Code::S07, text));
+    }
+    if let (Some(good), Some(least)) = (server.good_replicas, settings.min_replicas)
+        && good < least
+    {
+        let text = format!(
+            "{} of {} that must follow: the server refuses writes",
+            human::counted(good, "replica", "replicas"),
+            human::count(least)
+        );
+        found.push(Finding::new(Code::S07, text));
+    }
+    found
+}
+
+fn cluster(settings: &Settings) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if let Some(cluster) = &settings.cluster {
+        let slots = |count| human::counted(count, "slot", "slots");
+        if !cluster.is_ok || cluster.slots_without_server > 0 {
+            let text = format!("{} without a server", slots(cluster.slots_without_server));
+            found.push(Finding::new(Code::S08, text));
+        }
+        if !cluster.moving_slots.is_empty() {
+            let text = format!("{} half moved", slots(cluster.moving_slots.len() as u64));
+            found.push(Finding::new(Code::S08, text));
+        }
+    }
+    if settings.requires_full_coverage == Some(true) {
+        found.push(Finding::new(Code::S09, "cluster-require-full-coverage is yes"));
+    }
+    found
+}
+
+/// What it has refused to say, where it matters.
+fn unknown(server: &Server, settings: &Settings) -> Vec<Finding> {
+    let matters = |what: &str| match what {
+        "save" => server.has_append_only_file != Some(true),
+        "min_replicas" => server.good_replicas.is_some(),
+        _ => true,
+    };
+    let all = server.unknown.iter().chain(&settings.unknown).filter(|unknown| matters(&unknown.what));
+    let is_absent = |why: &str| why.contains("unknown command") && why.to_lowercase().contains("config");
+    let (absent, refused): (Vec<_>, Vec<_>) = all.partition(|unknown| is_absent(&unknown.why));
+    let mut found = super::finding::unknown(&refused.into_iter().filter_map(Refused::of).collect::<Vec<_>>());
+    if !absent.is_empty() {
+        found.push(Finding::new(Code::S14, "persistence and the timeout of connections are unknown"));
+    }
+    debug_assert!(found.iter().all(|finding| finding.severity == Severity::Unknown));
+    found
+}
+
+/// Masters whose clocks differ from that of the first one: their addresses, and by how much.
+pub(crate) fn clocks(servers: &[Server]) -> Vec<(String, Finding)> {
+    let ahead = |server: &Server| {
+        let trip = server.round_trip?.as_secs_f64() * 1e3;
+        Some((server.ahead_ms?, trip))
+    };
+    let Some((first, trip)) = servers.first().and_then(ahead) else { return Vec::new() };
+    let differs = |server: &Server| {
+        let (other, own_trip) = ahead(server)?;
+        let by = (other - first).abs();
+        let text = format!("by {by:.0} ms from that of {}", servers[0].address);
+        (by > CLOCKS + trip + own_trip).then(|| (server.address.clone(), Finding::new(Code::S10, text)))
+    };
+    servers[1..].iter().filter_map(differs).collect()
+}
+
+/// What a server has refused of others between two looks.
+pub(crate) fn refusals(before: &Server, after: &Server) -> Option<Finding> {
+    let count = after.refused_commands?.checked_sub(before.refused_commands?).filter(|count| *count > 0)?;
+    let text = human::counted(count, "command was refused", "commands were refused");
+    Some(Finding::new(Code::S11, format!("{text} in a moment for want of a right (NOPERM)")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn codes(server: &Server, settings: &Settings) -> Vec<Code> {
+        findings(server, settings).iter().map(|finding| finding.code).collect()
+    }
+
+    #[test]
+    fn memory_is_judged_by_its_limit() {
+        let mut server = Server::default();
+        (server.used_memory, server.max_memory) = (Some(81), Some(100));
+        assert_eq!(codes(&server, &Settings::default()), [Code::S02]);
+        server.used_memory = Some(80);
+        assert_eq!(codes(&server, &Settings::default()), []);
+        server.max_memory = None;
+        assert_eq!(codes(&server, &Settings::default()), []);
+    }
+
+    #[test]
+    fn clocks_differ_by_more_than_the_way_takes() {
+        let server = |ahead, trip| {
+            let mut server = Server::default();
+            server.address = format!("{ahead}");
+            (server.ahead_ms, server.round_trip) = (Some(ahead), Some(Duration::from_millis(trip)));
+            server
+        };
+        let of =
+            |servers: &[Server]| clocks(servers).into_iter().map(|(address, _)| address).collect::<Vec<_>>();
+        assert_eq!(of(&[server(0.0, 1), server(40.0, 1), server(-60.0, 1)]), ["-60"]);
+        assert_eq!(of(&[server(0.0, 100), server(140.0, 1)]), Vec::<String>::new());
+        assert_eq!(of(&[Server::default(), server(900.0, 1)]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn without_a_right_persistence_is_unknown_unless_there_is_a_file() {
+        let mut server = Server::default();
+        server.has_append_only_file = Some(false);
+        let mut settings = Settings::default();
+        assert_eq!(codes(&server, &settings), []);
+        settings.save = Some(String::new());
+        assert_eq!(codes(&server, &settings), [Code::S03]);
+        server.has_append_only_file = Some(true);
+        assert_eq!(codes(&server, &settings), []);
+    }
+}

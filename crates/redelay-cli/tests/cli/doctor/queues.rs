@@ -1,0 +1,174 @@
+//! Each damage is found, and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use redelay_fixture::{Cluster, Server};
+
+use super::damage::DAMAGES;
+use super::{add, add_sound, at, codes, doctor, entry, list, now, of_server, set, sound, subscribed, text};
+
+#[test]
+fn the_cause_is_found_and_nothing_else() {
+    let server = sound();
+    let mut expected = BTreeMap::new();
+    for (queue, code, damage) in DAMAGES {
+        damage(&server, queue);
+        assert!(expected.insert((*queue).to_owned(), vec![(*code).to_owned()]).is_none(), "{queue}");
+    }
+    assert!(expected.len() >= 45, "{}", expected.len());
+    // Somebody is subscribed, and moves nothing.
+    let _subscriptions: Vec<_> =
+        ["still", "still-twice", "still-twice"].map(|q| subscribed(&server, q)).into();
+    for queue in ["still", "still-twice"] {
+        add(&server, queue, now() - 252_000, &entry("a", &text("hello")));
+        add_sound(&server, queue);
+        expected.insert(queue.to_owned(), vec!["Q02".to_owned()]);
+    }
+    let findings = doctor(&server.url(), &[]);
+    let found = codes(&findings);
+    for (queue, expected) in &expected {
+        assert_eq!(found.get(queue), Some(expected), "{queue}: {findings:#?}");
+    }
+    assert_eq!(found, expected);
+    let still = findings.iter().find(|finding| finding["queue"] == "still").unwrap();
+    let said = still["text"].as_str().unwrap();
+    assert!(said.starts_with("1 entry has been due for up to "), "{said}");
+    assert!(said.ends_with(", one process is subscribed, and nothing moves"), "{said}");
+    // No payload is in what it prints.
+    let all = format!("{findings:?}");
+    assert!(!all.contains("hell"), "{all}");
+    // One by one, it is the same.
+    for (queue, code) in [("never", "Q12"), ("throttled", "K02")] {
+        let found = codes(&doctor(&server.url(), &["nobody-takes", queue]));
+        assert_eq!(found.get(queue), Some(&vec![code.to_owned()]));
+        assert_eq!(found["nobody-takes"], ["Q24"]);
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+}
+
+#[test]
+fn a_backlog_that_moves() {
+    let server = sound();
+    let fill = "for n = 1, 1500 do
+            local entry = '\\5' .. string.format('%05d', n) .. struct.pack('<L', 6) .. '\\3hell\\239'
+            redis.call('ZADD', KEYS[1], ARGV[1] + n, entry)
+            redis.call('RPUSH', KEYS[2], entry)
+        end";
+    server.cmd(["EVAL", fill, "2", &set("q"), &list("q"), &(now() - 600_000).to_string()]);
+    let _subscription = subscribed(&server, "q");
+    let is_over = AtomicBool::new(false);
+    let found = thread::scope(|scope| {
+        scope.spawn(|| {
+            // Each that leaves is followed by a new one.
+            let script = "local head = redis.call('ZPOPMIN', KEYS[1])
+                redis.call('LREM', KEYS[2], 1, head[1])
+                local entry = '\\5' .. string.format('%05d', ARGV[1]) .. string.sub(head[1], 7)
+                redis.call('ZADD', KEYS[1], head[2] + 2000, entry)
+                redis.call('RPUSH', KEYS[2], entry)";
+            let mut number = 10_000;
+            while !is_over.load(Ordering::Relaxed) {
+                number += 1;
+                server.cmd(["EVAL", script, "2", &set("q"), &list("q"), &number.to_string()]);
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let findings = doctor(&server.url(), &[]);
+        is_over.store(true, Ordering::Relaxed);
+        findings
+    });
+    assert_eq!(codes(&found).into_iter().collect::<Vec<_>>(), [("q".to_owned(), vec!["Q03".to_owned()])]);
+}
+
+#[test]
+fn a_long_queue_is_counted_and_its_beginning_is_read() {
+    const COUNT: usize = 25_000;
+    let server = sound();
+    let fill = "for n = 1, tonumber(ARGV[2]) do
+            local entry = '\\5' .. string.format('%05d', n) .. struct.pack('<L', 6) .. '\\3hell\\239'
+            redis.call('ZADD', KEYS[1], ARGV[1] + n, entry)
+            redis.call('RPUSH', KEYS[2], entry)
+        end";
+    server.cmd([
+        "EVAL",
+        fill,
+        "2",
+        &set("q"),
+        &list("q"),
+        &(now() + super::HOUR).to_string(),
+        &COUNT.to_string(),
+    ]);
+    server.cmd(["CONFIG", "RESETSTAT"]);
+    let findings = doctor(&server.url(), &["q"]);
+    assert_eq!(codes(&findings)["q"], ["Q43"]);
+    assert_eq!(findings[0]["text"], "10,000 of 25,000 entries were read");
+    // Pages of both keys, and the first entries again and again.
+    for (command, most) in [("zrangebyscore", 60), ("lrange", 60), ("zmscore", 20)] {
+        let calls = server.command_calls(command);
+        assert!(calls > 0 && calls < most, "{command}: {calls}");
+    }
+    // What is wrong behind that is counted.
+    server.cmd(["RPOP", &list("q"), "3"]);
+    let findings = doctor(&server.url(), &["q"]);
+    assert_eq!(codes(&findings)["q"], ["Q04", "Q43"]);
+    let text = findings[0]["text"].as_str().unwrap();
+    assert_eq!(text, "25,000 entries in the timeout set, and 24,997 in the ordered list");
+    assert_eq!(findings[0]["commands"].as_array().unwrap().len(), 0, "{}", findings[0]);
+}
+
+#[test]
+fn a_name_that_a_cluster_divides() {
+    let cluster = Cluster::without_replicas(3);
+    cluster.require_no_full_coverage();
+    cluster.servers().iter().for_each(|server| drop(server.cmd(["CONFIG", "SET", "appendonly", "yes"])));
+    for queue in ["a}b", "orders"] {
+        for (key, command) in [(set(queue), "ZADD"), (list(queue), "RPUSH")] {
+            let master: &Server = cluster.master_of(cluster.slot_of(&key));
+            let entry = entry("a", &text("hello"));
+            let due = (now() + super::HOUR).to_string();
+            let due = (command == "ZADD").then_some(due.as_bytes());
+            let words = [command.as_bytes(), key.as_bytes()].into_iter().chain(due).chain([&entry[..]]);
+            master.cmd(words);
+        }
+    }
+    let findings = doctor(&cluster.url(), &[]);
+    assert_eq!(of_server(&findings), Vec::<String>::new(), "{findings:#?}");
+    assert_eq!(
+        codes(&findings).into_iter().collect::<Vec<_>>(),
+        [("a}b".to_owned(), vec!["Q18".to_owned()])]
+    );
+}
+
+#[test]
+fn people_get_a_table_and_the_exit_code() {
+    let server = sound();
+    let quiet = at(&server.url(), ["doctor"]);
+    assert!(
+        quiet.code == 0 && quiet.out.starts_with("0 queues: nothing is wrong. It took "),
+        "{}",
+        quiet.out
+    );
+    add(&server, "refunds", now() - 252_000, &entry("a", &text("hello")));
+    add_sound(&server, "orders");
+    server.cmd(["HSET", "redelay:control:{orders}", "paused", "1"]);
+    let ran = at(&server.url(), ["doctor"]);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(ran.code, 1);
+    assert!(
+        lines[0].starts_with("refunds  E Q01  nobody transfers: 1 entry has been due for up to "),
+        "{lines:#?}"
+    );
+    assert!(lines[1].starts_with("                Start a service"), "{lines:#?}");
+    assert!(
+        lines[1].contains("Now: redelay pump --once refunds. From now on: redelay pump refunds"),
+        "{lines:#?}"
+    );
+    assert!(lines[2].starts_with("orders   I Q27  paused: "), "{lines:#?}");
+    assert!(lines[4].starts_with("2 queues: 1 error, 1 information. It took "), "{lines:#?}");
+    assert_eq!(at(&server.url(), ["doctor", "orders"]).code, 0, "information is not negative");
+    let absent = at(&server.url(), ["doctor", "orders", "nowhere"]);
+    assert!(absent.code == 1 && absent.err.contains("there is no queue `nowhere`"), "{}", absent.err);
+    assert!(absent.out.contains("I Q27") && absent.out.contains("1 queue: "), "{}", absent.out);
+}
