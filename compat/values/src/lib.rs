@@ -1,7 +1,10 @@
 //! Java values that both peers and the tests of the codecs use.
 #![allow(missing_docs, reason = "the fields are those of the Java classes")]
 
+pub mod annotated;
+pub mod clock;
 mod java_values;
+pub mod tasks;
 pub mod vectors;
 pub mod zoo;
 

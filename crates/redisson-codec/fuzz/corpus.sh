@@ -15,6 +15,10 @@ add kryo kryo5
 add json_jackson json-jackson
 add cbor_jackson cbor-jackson
 add msgpack_jackson msgpack-jackson
+add kryo kryo5-classes
+add json_jackson json-jackson-classes
+add cbor_jackson cbor-jackson-classes
+add msgpack_jackson msgpack-jackson-classes
 for around in lz4v2 snappyv2 zstd; do
     add compressed "$around-string"
     add compressed "$around-kryo5"

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `json.rs`, `cbor.rs`, `msgpack.rs` | one format each: bytes to nodes and back |
 //! | `format.rs` | how the formats write what they have in common |
+//! | `mapper.rs`, `times.rs`, `pattern.rs` | the settings of an application's `ObjectMapper`, and how it writes times |
 //! | `node.rs` | nodes: a decoded payload, or a `Value` that is about to be written |
 //! | `read.rs` | nodes to a type, by its shape in Java |
 //! | `write.rs` | a type to bytes, by a plan made from its shape |
@@ -30,11 +31,11 @@ macro_rules! codec {
 
         impl<T: serde::Serialize + serde::de::DeserializeOwned + 'static> $crate::Codec<T> for $name {
             fn encode(&self, value: &T) -> Result<Vec<u8>, $crate::CodecError> {
-                $crate::jackson::encode::<$format, T>(value)
+                $crate::jackson::encode::<$format, T>(value, None)
             }
 
             fn decode(&self, payload: &[u8]) -> Result<T, $crate::CodecError> {
-                $crate::jackson::decode::<$format, T>(payload, false)
+                $crate::jackson::decode::<$format, T>(payload, false, &$crate::jackson::mapper::REDISSON)
             }
         }
 
@@ -44,7 +45,7 @@ macro_rules! codec {
             }
 
             fn decode(&self, payload: &[u8]) -> Result<T, $crate::CodecError> {
-                $crate::jackson::decode::<$format, T>(payload, true)
+                $crate::jackson::decode::<$format, T>(payload, true, &$crate::jackson::mapper::REDISSON)
             }
         }
     };
@@ -57,12 +58,15 @@ mod failure;
 mod format;
 #[cfg(feature = "json-jackson")]
 mod json;
+mod mapper;
 #[cfg(feature = "msgpack-jackson")]
 mod msgpack;
 mod node;
+mod pattern;
 mod read;
 #[cfg(test)]
 mod tests;
+mod times;
 mod value;
 mod write;
 
@@ -70,20 +74,30 @@ mod write;
 pub use cbor::CborJackson;
 #[cfg(feature = "json-jackson")]
 pub use json::JsonJackson;
+#[cfg(feature = "json-jackson")]
+pub use mapper::{Mapper, WithMapper};
 #[cfg(feature = "msgpack-jackson")]
 pub use msgpack::MsgPackJackson;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::format::Format;
+#[cfg(not(feature = "json-jackson"))]
+use self::mapper::Mapper;
+use self::mapper::Typing;
 use self::write::{Output, Plan, ValueWriter};
 use super::CodecError;
 use super::java::shape::Shape;
 
-fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8>, CodecError> {
-    let plan = Plan::of::<F, T>()?;
-    let mut output = Output::take();
+fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(
+    value: &T,
+    mapper: Option<&Arc<Mapper>>,
+) -> Result<Vec<u8>, CodecError> {
+    let plan = Plan::of::<F, T>(mapper.map_or(Typing::Property, |mapper| mapper.typing))?;
+    let mut output = Output::take(mapper);
     value.serialize(ValueWriter::<F>::whole(&mut output, plan)).map_err(CodecError::new)?;
     let payload = output.finish();
     match payload.len() {
@@ -97,6 +111,7 @@ fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(value: &T) -> Re
 fn decode<F: Format, T: DeserializeOwned + 'static>(
     payload: &[u8],
     any_class: bool,
+    mapper: &Mapper,
 ) -> Result<T, CodecError> {
     let wrong = |why: &dyn std::fmt::Display| {
         let kind = std::any::type_name::<T>();
@@ -104,5 +119,5 @@ fn decode<F: Format, T: DeserializeOwned + 'static>(
     };
     let shape = Shape::of::<T>()?;
     let node = F::read(payload).map_err(|error| wrong(&error))?;
-    read::read(&node, shape, any_class).map_err(|failure| wrong(&failure))
+    read::read(&node, shape, any_class, mapper).map_err(|failure| wrong(&failure))
 }

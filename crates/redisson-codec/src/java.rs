@@ -21,10 +21,53 @@
 //! | an enum without data | an enum of the same constants in the same order |
 //! | `#[serde(rename = "abstract com.acme.Level")]` on it | an enum whose constants have bodies |
 //! | `#[serde(rename = "abstract(B, D) com.acme.Kind")]` | an enum of which only these constants have bodies |
+//! | a newtype around a list or map, `#[serde(rename = "com.acme.Props")]` | a list or map of this class |
+//! | an enum with data | objects of several classes: see below |
 //! | any of these with [`object`] | the same, declared as `Object`, as an interface or a base class; lists and maps only as `Object` |
 //! | [`Value`] | any value, declared as `Object` |
 //!
 //! Any reference in Java may be null. Decoding a null into anything but an `Option` fails.
+//!
+//! # Several classes in one place
+//! A Java field can hold objects of several classes: it is declared as their base class, as an interface, or
+//! as `Object`. In Rust this is an enum with data. Its serde name is that of the declared class, and each
+//! variant has the struct of one class:
+//!
+//! ```
+//! use redisson_codec::java::Value;
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// `interface Step {}`
+//! #[derive(Serialize, Deserialize)]
+//! #[serde(rename = "com.acme.Step")]
+//! enum Step {
+//!     Http(HttpStep),
+//!     Sleep(SleepStep),
+//!     /// Any other class.
+//!     Other(Value),
+//! }
+//!
+//! #[derive(Serialize, Deserialize)]
+//! #[serde(rename = "com.acme.HttpStep")]
+//! struct HttpStep {
+//!     url: Option<String>,
+//! }
+//!
+//! #[derive(Serialize, Deserialize)]
+//! #[serde(rename = "com.acme.SleepStep")]
+//! struct SleepStep {
+//!     millis: i64,
+//! }
+//! ```
+//!
+//! The class in the payload decides which variant is read. If none has it, the variant of a [`Value`] takes
+//! it, and writes it back unchanged; without such a variant it is an error. Kryo takes an unknown class only
+//! if it is the whole payload, because nothing says where its object ends.
+//!
+//! For `@JsonTypeInfo(use = Id.NAME)`, the serde names of the variants are those names, and a word in front
+//! of the enum's class says where Jackson writes them: `tag(type) com.acme.Step` for `property = "type"`,
+//! `wrapper-object com.acme.Step` and `wrapper-array com.acme.Step` for `As.WRAPPER_OBJECT` and
+//! `As.WRAPPER_ARRAY`.
 //!
 //! The types of this module carry values; they do not calculate. With the features `uuid`, `jiff`,
 //! `num-bigint` and `bigdecimal` they convert to and from the types of those crates.
@@ -60,6 +103,7 @@ pub(crate) mod type_hint;
 mod uuid;
 mod value;
 pub(crate) mod value_slot;
+pub(crate) mod variant;
 
 pub use big::{BigDecimal, BigInteger};
 pub use convert::ConversionError;
@@ -71,7 +115,7 @@ pub use type_hint::{
     zoned_date_time,
 };
 pub use uuid::Uuid;
-pub use value::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Text, Value};
+pub use value::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value};
 
 /// The text is not of the expected form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

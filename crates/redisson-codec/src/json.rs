@@ -14,12 +14,13 @@ use crate::serde_error::without_values;
 ///
 /// Both sides read what the other writes, but the bytes differ. Redisson sorts the properties, leaves out
 /// nulls, and escapes characters beyond U+FFFF (`\ud83d\ude80`). This codec writes the fields in the order of
-/// the struct, with `null`, in UTF-8. For your own types:
+/// the struct, with `null`, in UTF-8. Where the bytes must be the same, and for a `byte[]`, use `JsonJackson`
+/// with the mapper `Mapper::new().without_classes()`. For your own types:
 ///
 /// * The fields have Java's names: `#[serde(rename_all = "camelCase")]`.
 /// * A property that Redisson left out is a `None`. A type other than `Option` needs `#[serde(default)]`.
 /// * Redisson writes a `byte[]` as a base64 string. This codec writes a `Vec<u8>` as a list of numbers, which
-///   Redisson reads, too.
+///   Redisson reads, too, and does not read a base64 string.
 /// * A `java::BigDecimal` or `java::BigInteger` is written as a text, and read from a text or a number, with
 ///   all its digits.
 /// * JSON has no NaN and no infinities. Redisson writes `"NaN"`; this codec writes `null`, which Java reads

@@ -96,9 +96,9 @@ const MAX_DEPTH: usize = 127;
 pub struct Kryo5;
 
 impl Kryo5 {
-    /// Returns a codec that does not check the class names of structs and enums when it decodes. Use it for
-    /// classes that were moved to another package, or for subclasses with the same fields. It encodes as
-    /// [`Kryo5`] does.
+    /// Returns a codec that does not check the class names of structs and enums when it decodes, nor those of
+    /// lists and maps that are not of Java's library. Use it for classes that were moved to another package,
+    /// or for subclasses with the same fields. It encodes as [`Kryo5`] does.
     ///
     /// # Examples
     /// ```

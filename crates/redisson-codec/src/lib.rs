@@ -85,10 +85,10 @@ pub use compressed::SnappyV2;
 pub use compressed::ZStd;
 #[cfg(feature = "cbor-jackson")]
 pub use jackson::CborJackson;
-#[cfg(feature = "json-jackson")]
-pub use jackson::JsonJackson;
 #[cfg(feature = "msgpack-jackson")]
 pub use jackson::MsgPackJackson;
+#[cfg(feature = "json-jackson")]
+pub use jackson::{JsonJackson, Mapper, WithMapper};
 #[cfg(feature = "json")]
 pub use json::Json;
 #[cfg(feature = "kryo")]

@@ -84,6 +84,16 @@ fn grow<T>(list: &mut Vec<T>) -> Result<(), TooMuch> {
     Ok(())
 }
 
+/// An empty list of unknown length, with room for the usual number of elements, unless memory is limited.
+#[cfg(feature = "_jackson")]
+#[inline]
+pub(crate) fn usual<T>(length: usize) -> Vec<T> {
+    match LEFT.get() {
+        UNLIMITED => Vec::with_capacity(length),
+        _ => Vec::new(),
+    }
+}
+
 /// Counts an element that the caller appends to a list. `left` is how many are still to come.
 #[cfg(feature = "_java")]
 #[inline]

@@ -1,5 +1,6 @@
 //! What the targets of the codecs for Java objects share: every payload is tried as every type.
 
+use redelay_compat_values::tasks::{Job, Payments};
 use redelay_compat_values::zoo::{Boxes, Envelope, Ledger, Level, Nested, Order, RefundEvent};
 use redisson_codec::Codec;
 use redisson_codec::java::Value;
@@ -25,7 +26,9 @@ where
         + Codec<Ledger>
         + Codec<Nested>
         + Codec<Boxes>
-        + Codec<Level>,
+        + Codec<Level>
+        + Codec<Job>
+        + Codec<Payments>,
 {
     round_trip::<Value>(codec, payload);
     round_trip::<Order>(codec, payload);
@@ -35,4 +38,6 @@ where
     round_trip::<Nested>(codec, payload);
     round_trip::<Boxes>(codec, payload);
     round_trip::<Level>(codec, payload);
+    round_trip::<Job>(codec, payload);
+    round_trip::<Payments>(codec, payload);
 }

@@ -60,6 +60,7 @@ fn text(value: &Value) -> Option<String> {
         Value::String(value) => value.clone(),
         Value::Text(value) => value.text.clone(),
         Value::Bytes(value) => STANDARD.encode(value),
+        Value::Opaque(value) => STANDARD.encode(&value.bytes),
         // Jackson writes it as a text, too.
         Value::Array(value) if value.class == "[C" => {
             let unit = |element: &Value| match element {

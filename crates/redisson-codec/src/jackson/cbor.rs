@@ -12,9 +12,12 @@ use minicbor::{Decoder, Encoder};
 
 use super::failure::Outcome;
 use super::format::{Format, Group, OpenGroup};
-use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, push, too_deep, wrong};
+use super::node::{
+    Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong,
+};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
+use crate::memory;
 
 codec! {
     /// CBOR with the names of Java's classes, byte for byte as Redisson's `CborJacksonCodec` writes it.
@@ -296,7 +299,7 @@ impl<'a> Input<'a> {
         }
         let start = self.0.position();
         let announced = self.0.array().map_err(self.broken())?;
-        let (mut left, mut values) = (announced, Vec::new());
+        let (mut left, mut values) = (announced, memory::usual(USUAL_ELEMENTS));
         while self.more(&mut left)? {
             let value = self.value(depth + 1)?;
             push(&mut values, value, start)?;
@@ -309,7 +312,7 @@ impl<'a> Input<'a> {
             return Err(too_deep(self.0.position()));
         }
         let mut left = self.0.map().map_err(self.broken())?;
-        let mut entries = Vec::new();
+        let mut entries = memory::usual(USUAL_PROPERTIES);
         while self.more(&mut left)? {
             let start = self.0.position();
             let key = match self.peek()? {

@@ -6,14 +6,17 @@ mod read;
 
 use base64::Engine;
 use read::Input;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::base64::MIME_NO_LINEFEEDS;
 use super::failure::{Failure, Outcome};
 use super::format::{Format, Group, OpenGroup};
+use super::mapper::{Mapper, WithMapper};
 use super::node::{MAX_DIGITS, Node};
-use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::number::{java_float, java_text, put_digits, put_java_float, put_java_text};
+use crate::{AnyClass, Codec, CodecError};
 
 codec! {
     /// JSON with the names of Java's classes, byte for byte as Redisson's `JsonJacksonCodec` writes it.
@@ -62,6 +65,44 @@ codec! {
     /// ```
     #[doc(alias = "JsonJacksonCodec")]
     JsonJackson Json
+}
+
+impl JsonJackson {
+    /// Returns a codec for the payloads of an application's own `ObjectMapper`: `new
+    /// JsonJacksonCodec(mapper)` or `new TypedJsonJacksonCodec(type, mapper)`. [`Mapper`] lists the settings.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{Codec, JsonJackson, Mapper};
+    ///
+    /// let codec = JsonJackson.with_mapper(Mapper::new().wrapper_array());
+    /// assert_eq!(codec.encode(&5i64)?, b"5");
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    #[must_use]
+    pub fn with_mapper(self, mapper: Mapper) -> WithMapper<Self> {
+        WithMapper::new(mapper)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for WithMapper<JsonJackson> {
+    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+        super::encode::<Json, T>(value, Some(&self.mapper))
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+        super::decode::<Json, T>(payload, false, &self.mapper)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for AnyClass<WithMapper<JsonJackson>> {
+    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+        self.0.encode(value)
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+        super::decode::<Json, T>(payload, true, &self.0.mapper)
+    }
 }
 
 pub(super) struct Json;

@@ -7,9 +7,10 @@ use rmp::encode;
 
 use super::failure::{Failure, Outcome};
 use super::format::{Format, Group};
-use super::node::{Is, Key, MAX_DEPTH, Node, push, too_deep, wrong};
+use super::node::{Is, Key, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
+use crate::memory;
 
 codec! {
     /// MessagePack with the names of Java's classes, byte for byte as Redisson's `MsgPackJacksonCodec` writes
@@ -266,7 +267,7 @@ impl<'a> Input<'a> {
             return Err(too_deep(start));
         }
         // Not with room for as many as are announced: those may not be there.
-        let mut values = Vec::new();
+        let mut values = memory::usual(length.min(USUAL_ELEMENTS as u64) as usize);
         for _ in 0..length {
             let value = self.value(depth + 1)?;
             push(&mut values, value, start)?;
@@ -283,7 +284,7 @@ impl<'a> Input<'a> {
         if depth >= MAX_DEPTH {
             return Err(too_deep(start));
         }
-        let mut entries = Vec::new();
+        let mut entries = memory::usual(length.min(2 * USUAL_PROPERTIES as u64) as usize);
         for _ in 0..length {
             let start = self.at;
             let marker = Marker::from_u8(self.number(1)? as u8);

@@ -18,6 +18,12 @@ pub(super) const MAX_DIGITS: usize = 1000;
 /// As many bytes as these digits take.
 pub(super) const MAX_BIG_BYTES: usize = MAX_DIGITS * 10 / 24;
 
+/// Most lists are a class and a value.
+pub(super) const USUAL_ELEMENTS: usize = 2;
+
+/// With the class.
+pub(super) const USUAL_PROPERTIES: usize = 8;
+
 /// A value and where it begins in the payload.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node<'a> {

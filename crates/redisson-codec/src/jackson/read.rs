@@ -1,5 +1,6 @@
 //! From nodes through serde to a value, with or without the classes that Redisson's mapper writes.
 
+mod choice;
 mod list;
 mod map;
 mod object;
@@ -14,13 +15,16 @@ use map::MapReader;
 use object::{FieldSet, ObjectReader};
 
 use super::failure::{Failure, Outcome};
-use super::node::{Is, Node};
+use super::mapper::{Mapper, Typing};
+use super::node::{Is, Key, Node};
+use super::times;
 use super::value::{self, as_text};
-use super::write::enum_set_class;
+use super::write::{enum_set_class, written_class};
 use crate::java::class::ClassKind;
 use crate::java::shape::{self, Kind, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
+use crate::java::variant::VariantReader;
 use crate::memory;
 use crate::shown::shown;
 
@@ -28,16 +32,24 @@ pub(super) fn read<T: DeserializeOwned>(
     node: &Node<'_>,
     shape: &'static Shape,
     any_class: bool,
+    mapper: &Mapper,
 ) -> Outcome<T> {
-    T::deserialize(ValueReader { shape, id: shape.root(), node, root: true, any_class })
+    let context = ReadContext { shape, any_class, mapper };
+    T::deserialize(ValueReader { context: &context, id: shape.root(), node, root: true })
+}
+
+/// What is the same at all places.
+struct ReadContext<'n> {
+    shape: &'static Shape,
+    any_class: bool,
+    mapper: &'n Mapper,
 }
 
 struct ValueReader<'n, 'a> {
-    shape: &'static Shape,
+    context: &'n ReadContext<'n>,
     id: NodeId,
     node: &'n Node<'a>,
     root: bool,
-    any_class: bool,
 }
 
 // Not derived: the node's lifetimes are no types.
@@ -51,12 +63,20 @@ impl Copy for ValueReader<'_, '_> {}
 
 type Nodes<'n, 'a> = &'n [Node<'a>];
 
+type Entry<'a> = (Key<'a>, Node<'a>);
+
+/// An object, and its class if it says it.
+struct Object<'n, I> {
+    class: Option<FoundClass<'n>>,
+    entries: I,
+}
+
 /// The name of a class and its offset.
 type FoundClass<'n> = (&'n str, u32);
 
 impl<'n, 'a> ValueReader<'n, 'a> {
     fn expected(&self) -> &'static shape::Node {
-        &self.shape.nodes[self.id]
+        &self.context.shape.nodes[self.id]
     }
 
     fn inner(&self, id: NodeId, node: &'n Node<'a>) -> ValueReader<'n, 'a> {
@@ -74,7 +94,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     }
 
     fn check(&self, expected: &str, found: &str, at: u32) -> Outcome<()> {
-        if self.any_class || expected == found {
+        if self.context.any_class || expected == found {
             return Ok(());
         }
         Err(Failure::new(format!("expected the class `{expected}`, found `{}`", shown(found))).at(at))
@@ -103,12 +123,38 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         self.scalar(class, format_args!("a {class}"), value::integer)
     }
 
+    /// The entries of an object, and the class in them or in front of them.
+    #[inline]
+    fn object(&self, expected: &str) -> Outcome<Object<'n, impl Iterator<Item = &'n Entry<'a>>>> {
+        let typing = self.context.mapper.typing;
+        if let Is::Object(entries) = &self.node.is {
+            let (class, entries) = value::split_class(entries, typing == Typing::Property);
+            return Ok(Object { class, entries });
+        }
+        let (class, entries) = self.object_behind_class(expected)?;
+        let (_, entries) = value::split_class(entries, false);
+        Ok(Object { class: Some(class), entries })
+    }
+
+    fn object_behind_class(&self, expected: &str) -> Outcome<(FoundClass<'n>, &'n [Entry<'a>])> {
+        let (Is::Array(pair) | Is::Bare(pair)) = &self.node.is else { return Err(self.wrong(expected)) };
+        let [Node { is: Is::Text(class), at }, Node { is: Is::Object(entries), .. }] = &pair[..] else {
+            return Err(self.wrong(expected));
+        };
+        if self.context.mapper.typing != Typing::Wrapper {
+            let why = "found its class in front of it, as `Mapper::wrapper_array` reads it";
+            return Err(Failure::new(format!("expected {expected}, {why}")).at(self.node.at));
+        }
+        Ok(((class, *at), entries))
+    }
+
     /// The elements of a list, and the class in front of them.
     fn list(&self) -> Outcome<(Option<FoundClass<'n>>, Nodes<'n, 'a>)> {
         let (Is::Array(elements) | Is::Bare(elements)) = &self.node.is else {
             return Err(self.wrong("a list"));
         };
-        if let [class, Node { is: Is::Array(inside) | Is::Bare(inside), .. }] = &elements[..]
+        if self.context.mapper.typing != Typing::Nowhere
+            && let [class, Node { is: Is::Array(inside) | Is::Bare(inside), .. }] = &elements[..]
             && let Some(name) = as_text(class)
             && (name.starts_with('[') || name.contains('.'))
         {
@@ -121,10 +167,10 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         let (class, elements) = self.list()?;
         let Some((class, at)) = class else { return Ok(elements) };
         match &self.expected().kind {
-            Kind::Array(_) => self.check(&self.shape.array_class(self.id), class, at)?,
+            Kind::Array(_) => self.check(&self.context.shape.array_class(self.id), class, at)?,
             Kind::EnumSet(..) if !value::is_collection(class) => {
-                let constants = match self.shape.nodes[element].kind {
-                    Kind::Enum(at) => &self.shape.enums[at].class[..],
+                let constants = match self.context.shape.nodes[element].kind {
+                    Kind::Enum(at) => &self.context.shape.enums[at].class[..],
                     _ => "",
                 };
                 self.check(&enum_set_class(constants), class, at)?;
@@ -143,9 +189,6 @@ impl<'n, 'a> ValueReader<'n, 'a> {
 
     fn text(&self) -> Outcome<&'n str> {
         let class = match self.expected().kind {
-            Kind::Text(class) if value::is_time(class.name) => {
-                return Err(self.wrong(format_args!("a {}", class.name)));
-            }
             Kind::Text(class) => class.name,
             Kind::Character => "java.lang.Character",
             _ => "java.lang.String",
@@ -153,8 +196,15 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         self.scalar(class, "text", as_text)
     }
 
+    /// The text of a time, which may be numbers.
+    #[cold]
+    fn time(&self, class: &'static str) -> Outcome<String> {
+        let class = written_class(class);
+        self.scalar(class, format_args!("a {class}"), |node| times::read_text(class, node))
+    }
+
     fn value(&self) -> Outcome<crate::java::Value> {
-        value::read(self.node, self.root)
+        value::read(self.node, self.root, self.context.mapper)
     }
 }
 
@@ -225,6 +275,13 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        if let Kind::Text(class) = self.expected().kind
+            && value::is_time(class.name)
+        {
+            let text = self.time(class.name)?;
+            memory::take(text.len())?;
+            return self.placed(visitor.visit_string(text));
+        }
         let text = self.text()?;
         memory::take(text.len())?;
         self.placed(visitor.visit_str(text))
@@ -264,7 +321,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             Some(TypeHint::Class(class)) => match class.kind {
                 ClassKind::Scalar(kind) => {
                     let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
-                        value::scalar_of(kind, node)
+                        value::scalar_of(kind, node, self.context.mapper)
                     })?;
                     self.placed(value_slot::supply(value, visitor))
                 }
@@ -288,7 +345,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             _ => return Err(self.wrong("something else")),
         };
         // A `char[]`.
-        if self.shape.nodes[element].kind == Kind::Character
+        if self.context.shape.nodes[element].kind == Kind::Character
             && let Ok(text) = self.scalar("[C", "text", as_text)
         {
             let characters: Vec<Node<'_>> =
@@ -311,10 +368,8 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        let (Kind::Map(expected, _, id), Is::Object(entries)) = (&self.expected().kind, &self.node.is) else {
-            return Err(self.wrong("a map"));
-        };
-        let (class, entries) = value::split_class(entries);
+        let Kind::Map(expected, _, id) = &self.expected().kind else { return Err(self.wrong("a map")) };
+        let Object { class, entries } = self.object("a map")?;
         if let Some((class, at)) = class
             && !value::is_map(class)
         {
@@ -330,23 +385,23 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Outcome<V::Value> {
-        let (Kind::Struct(at), Is::Object(entries)) = (&self.expected().kind, &self.node.is) else {
-            return Err(self.wrong("an object"));
-        };
-        let shape = &self.shape.structs[*at];
-        let (class, entries) = value::split_class(entries);
+        let Kind::Struct(at) = &self.expected().kind else { return Err(self.wrong("an object")) };
+        let shape = &self.context.shape.structs[*at];
+        let Object { class, entries } = self.object("an object")?;
         if let Some((class, at)) = class {
             self.check(&shape.class, class, at)?;
         }
         let fields = ObjectReader {
             reader: self,
             fields: &shape.fields,
-            sorted: &shape.sorted,
+            ordered: &shape.ordered,
+            any: shape.any,
             next: 0,
             left: entries,
             value: None,
             seen: FieldSet::new(shape.fields.len()),
             missing: 0,
+            others: Vec::new(),
         };
         self.placed(visitor.visit_map(fields))
     }
@@ -357,8 +412,16 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Outcome<V::Value> {
-        let Kind::Enum(at) = self.expected().kind else { return Err(self.wrong("something else")) };
-        let name = self.scalar(&self.shape.enums[at].class, "the name of a constant", as_text)?;
+        let at = match self.expected().kind {
+            Kind::Enum(at) => at,
+            Kind::Choice(at) => {
+                let (variant, node) = choice::variant(&self, &self.context.shape.choices[at])?;
+                let value = ValueReader { id: variant.node, node, ..self };
+                return self.placed(visitor.visit_enum(VariantReader { name: variant.name, value }));
+            }
+            _ => return Err(self.wrong("something else")),
+        };
+        let name = self.scalar(&self.context.shape.enums[at].class, "the name of a constant", as_text)?;
         let name: StrDeserializer<'_, Failure> = name.into_deserializer();
         self.placed(visitor.visit_enum(name))
     }

@@ -22,7 +22,9 @@ use plan::{Content, Site, SiteId};
 
 use super::failure::{Failure, Outcome};
 use super::format::Format;
-use super::node::Is;
+use super::mapper::REDISSON;
+use super::node::{Is, Node};
+use super::times;
 use super::value;
 use crate::java::class::ClassKind;
 use crate::java::shape::Kind;
@@ -31,13 +33,15 @@ use crate::java::value_slot;
 use crate::shown::shown;
 
 pub(super) use output::Output;
-pub(super) use plan::{CLASS, Plan, enum_set_class};
+pub(super) use plan::{CLASS, Plan, enum_set_class, written_class};
 
 /// Whether there is something: where it is null, a property or an entry of a map is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Null,
     Value,
+    /// So many properties of the object around it.
+    Properties(usize),
 }
 
 /// A place in the type, and the end of the payload so far.
@@ -106,9 +110,22 @@ impl<'w, F: Format> ValueWriter<'w, F> {
     /// One that hands itself over.
     fn value<T: Serialize + ?Sized>(self, inside: &T) -> Outcome<Written> {
         let value = value_slot::capture(inside).ok_or_else(|| self.other("something else"))?;
-        let node = value::write(value, self.site.root)?;
+        let mapper = self.output.mapper.clone();
+        let node = value::write(value, self.site.open, mapper.as_deref().unwrap_or(&REDISSON))?;
         node.write::<F>(&mut self.output.bytes, self.output.depth)?;
         Ok(if node.is == Is::Null { Written::Null } else { Written::Value })
+    }
+
+    /// A text of `java.time`, for which Redisson's own mapper has no module.
+    fn time(self, class: &'static str, text: &str) -> Outcome<Written> {
+        let mapper = self.output.mapper.clone();
+        let mapper = mapper.as_deref().unwrap_or(&REDISSON);
+        let is = times::write_text(class, text, mapper).map_err(|why| times::refused(class, why))?;
+        let node = Node::from(is);
+        let depth = self.output.depth;
+        let mut bytes = Vec::new();
+        node.write::<F>(&mut bytes, depth)?;
+        self.declared(|out| out.extend_from_slice(&bytes))
     }
 
     fn optional<T: Serialize + ?Sized>(mut self, inside: &T) -> Outcome<Written> {
@@ -129,6 +146,7 @@ impl<'w, F: Format> ValueWriter<'w, F> {
 fn name(kind: &Kind) -> &'static str {
     match kind {
         Kind::Struct(_) => "an object",
+        Kind::Choice(_) => "one of several classes",
         Kind::Enum(_) => "an enum",
         Kind::Map(..) => "a map",
         Kind::Collection(..) | Kind::Array(_) | Kind::EnumSet(..) => "a list",
@@ -232,7 +250,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     fn serialize_str(self, value: &str) -> Outcome<Written> {
         match self.site.content {
             Content::TextOf => self.declared(|out| F::text(out, value)),
-            Content::Refused(class) => Err(refused(class)),
+            Content::Time(class) => self.time(class, value),
             Content::Character => Err(self.other("text")),
             _ => Ok(self.plain(|out| F::text(out, value))),
         }
@@ -297,10 +315,16 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
         self,
         _: &'static str,
         _: u32,
-        _: &'static str,
-        _: &T,
+        name: &'static str,
+        value: &T,
     ) -> Outcome<Written> {
-        Err(no_java("an enum with data"))
+        let Content::Choice(variants) = &self.site.content else {
+            return Err(self.other("an enum with data"));
+        };
+        match variants.iter().find(|(variant, _)| *variant == name) {
+            Some((_, site)) => value.serialize(ValueWriter { site: self.plan.site(*site), ..self }),
+            None => Err(self.other("another variant")),
+        }
     }
 
     #[inline]
@@ -334,6 +358,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     fn serialize_map(self, length: Option<usize>) -> Outcome<MapWriter<'w, F>> {
         match self.site.content {
             Content::Map(value) => MapWriter::new(self, value, length),
+            Content::Properties(value) => MapWriter::properties(self, value),
             _ => Err(self.other("a map")),
         }
     }

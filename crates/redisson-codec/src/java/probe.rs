@@ -51,6 +51,8 @@ pub(crate) enum Requested {
     Map,
     /// A variant without data.
     Unit,
+    /// A variant with one value.
+    Data,
     Newtype(&'static str),
     Struct {
         name: &'static str,
@@ -59,6 +61,7 @@ pub(crate) enum Requested {
     },
     Enum {
         name: &'static str,
+        rust: &'static str,
         variants: &'static [&'static str],
     },
     /// Why it is none of these.
@@ -73,7 +76,7 @@ impl fmt::Display for Requested {
             Requested::Option => "an `Option`",
             Requested::Seq => "a list",
             Requested::Map => "a map",
-            Requested::Unit | Requested::Unsupported(_) => "this",
+            Requested::Unit | Requested::Data | Requested::Unsupported(_) => "this",
             Requested::Newtype(_) => "a newtype",
             Requested::Struct { .. } => "a struct",
             Requested::Enum { .. } => "an enum",
@@ -236,8 +239,9 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Answer> {
-        match self.step(Requested::Enum { name, variants })? {
-            (Step::Variant(name), _) => visitor.visit_enum(Variant(name)),
+        let rust = std::any::type_name::<V::Value>();
+        match self.step(Requested::Enum { name, rust, variants })? {
+            (Step::Variant(name), inside) => visitor.visit_enum(Variant { name, inside }),
             _ => Err(changed()),
         }
     }
@@ -309,37 +313,45 @@ impl<'de> MapAccess<'de> for Entry<'_> {
 }
 
 /// The one variant on the path.
-struct Variant(&'static str);
+struct Variant<'p> {
+    name: &'static str,
+    inside: Probe<'p>,
+}
 
-impl<'de> EnumAccess<'de> for Variant {
+impl<'de, 'p> EnumAccess<'de> for Variant<'p> {
     type Error = Answer;
-    type Variant = Data;
+    type Variant = Data<'p>;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Data), Answer> {
-        Ok((seed.deserialize(BorrowedStrDeserializer::new(self.0))?, Data))
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Data<'p>), Answer> {
+        Ok((seed.deserialize(BorrowedStrDeserializer::new(self.name))?, Data(self.inside)))
     }
 }
 
-struct Data;
+struct Data<'p>(Probe<'p>);
 
-const DATA: Answer = Answer::Requested(Requested::Unsupported("a Java enum has no data in its constants"));
+const FIELDS: Answer = Answer::Requested(Requested::Unsupported(
+    "a variant with fields has no class: give it a struct that has the name of the class",
+));
 
-impl<'de> VariantAccess<'de> for Data {
+impl<'de> VariantAccess<'de> for Data<'_> {
     type Error = Answer;
 
     fn unit_variant(self) -> Result<(), Answer> {
-        Err(Answer::Requested(Requested::Unit))
+        self.0.end(Requested::Unit)
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Answer> {
-        Err(DATA)
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Answer> {
+        match self.0.step(Requested::Data)? {
+            (Step::Newtype, inside) => seed.deserialize(inside),
+            _ => Err(changed()),
+        }
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Answer> {
-        Err(DATA)
+        Err(FIELDS)
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Answer> {
-        Err(DATA)
+        Err(FIELDS)
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct Shape {
     pub(crate) nodes: Vec<Node>,
     pub(crate) structs: Vec<StructShape>,
     pub(crate) enums: Vec<EnumShape>,
+    pub(crate) choices: Vec<Choice>,
 }
 
 /// Which of [`Shape::nodes`].
@@ -87,6 +88,8 @@ pub(crate) enum Kind {
     Struct(usize),
     /// Which of [`Shape::enums`].
     Enum(usize),
+    /// One of several classes. Which of [`Shape::choices`].
+    Choice(usize),
 }
 
 /// A Java class with fields.
@@ -99,12 +102,18 @@ pub(crate) struct StructShape {
     pub(crate) fields: Vec<Field>,
     /// The fields in Java's order, which is by name.
     pub(crate) sorted: Vec<usize>,
+    /// The fields in Jackson's order, which annotations change.
+    pub(crate) ordered: Vec<usize>,
+    /// The field that has the properties of all other names: `@JsonAnyGetter`.
+    pub(crate) any: Option<usize>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) node: NodeId,
+    /// Jackson writes its nulls: `@JsonInclude(ALWAYS)`.
+    pub(crate) nulls: bool,
 }
 
 /// An enum of unit variants.
@@ -118,6 +127,35 @@ pub(crate) struct EnumShape {
     pub(crate) bodies: Vec<Option<String>>,
 }
 
+/// An enum with data: a place in which objects of several classes may be, of which each variant has one.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    /// What Java declares there: the base class, an interface, `java.lang.Object`.
+    pub(crate) class: String,
+    /// How Jackson says which of them an object is, if not by its class.
+    pub(crate) tag: Option<Tag>,
+    pub(crate) variants: Vec<Variant>,
+}
+
+/// A class that may be there.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// The variant's serde name.
+    pub(crate) name: &'static str,
+    pub(crate) node: NodeId,
+}
+
+/// Where Jackson writes the name of a type that is not the name of its class: `@JsonTypeInfo(use = Id.NAME)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tag {
+    /// `As.PROPERTY`: in this property of the object.
+    Property(String),
+    /// `As.WRAPPER_OBJECT`: in front of the object, as the only property of another one.
+    Object,
+    /// `As.WRAPPER_ARRAY`: in front of the object, in a list of two.
+    Array,
+}
+
 #[cfg(any(test, feature = "kryo"))]
 impl EnumShape {
     /// The class of a constant: the enum's or, with a body, its own.
@@ -127,9 +165,10 @@ impl EnumShape {
 }
 
 /// What the word in front of a class says: `#[serde(rename = "record com.acme.Point")]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     /// No word: a class that may have subclasses, or an enum whose constants have no bodies.
+    #[default]
     Plain,
     /// `final`: a class without subclasses.
     Final,
@@ -140,27 +179,63 @@ pub(crate) enum Form {
     Abstract,
 }
 
-/// What the serde name of a type says of its class.
+/// What the serde name of a type says of its class: words, and then the class.
+#[derive(Default)]
 struct Named<'a> {
     form: Form,
     /// The constants in `abstract(…)`.
     bodies: Option<&'a str>,
+    tag: Option<Tag>,
+    /// The properties in `order(…)`.
+    order: Option<&'a str>,
+    /// The properties in `nulls(…)`, or all.
+    nulls: Option<Option<&'a str>>,
+    /// The property in `any(…)`.
+    any: Option<&'a str>,
     class: &'a str,
 }
 
-impl Form {
-    fn of(name: &str) -> Named<'_> {
-        if let Some((bodies, class)) = name.strip_prefix("abstract(").and_then(|rest| rest.split_once(") ")) {
-            return Named { form: Form::Abstract, bodies: Some(bodies), class };
+impl<'a> Named<'a> {
+    /// Whether it says something of the properties of an object.
+    fn has_properties(&self) -> bool {
+        self.order.is_some() || self.nulls.is_some() || self.any.is_some()
+    }
+
+    fn of(name: &'a str) -> Self {
+        let mut named = Named { class: name, ..Named::default() };
+        while named.word() {}
+        named
+    }
+
+    /// Takes a word off the class, if one is there.
+    fn word(&mut self) -> bool {
+        // The list of a word may have spaces in it.
+        let end = if self.class.find('(') < self.class.find(' ') { self.class.find(") ") } else { None };
+        let Some((word, rest)) =
+            end.map(|end| end + 1).or(self.class.find(' ')).map(|at| self.class.split_at(at))
+        else {
+            return false;
+        };
+        let list = word.split_once('(').and_then(|(word, list)| Some((word, list.strip_suffix(')')?)));
+        match list {
+            Some(("abstract", list)) => (self.form, self.bodies) = (Form::Abstract, Some(list)),
+            Some(("tag", property)) => self.tag = Some(Tag::Property(property.to_owned())),
+            Some(("order", list)) => self.order = Some(list),
+            Some(("nulls", list)) => self.nulls = Some(Some(list)),
+            Some(("any", property)) => self.any = Some(property),
+            Some(_) => return false,
+            None => match word {
+                "abstract" => self.form = Form::Abstract,
+                "final" => self.form = Form::Final,
+                "record" => self.form = Form::Record,
+                "wrapper-object" => self.tag = Some(Tag::Object),
+                "wrapper-array" => self.tag = Some(Tag::Array),
+                "nulls" => self.nulls = Some(None),
+                _ => return false,
+            },
         }
-        for (word, form) in
-            [("final ", Form::Final), ("record ", Form::Record), ("abstract ", Form::Abstract)]
-        {
-            if let Some(class) = name.strip_prefix(word) {
-                return Named { form, bodies: None, class };
-            }
-        }
-        Named { form: Form::Plain, bodies: None, class: name }
+        self.class = &rest[1..];
+        true
     }
 }
 
@@ -207,8 +282,27 @@ impl Shape {
             | Kind::Map(class, ..) => class.name,
             Kind::Struct(at) => &self.structs[*at].class,
             Kind::Enum(at) => &self.enums[*at].class,
+            Kind::Choice(at) => &self.choices[*at].class,
         };
         Cow::Borrowed(name)
+    }
+
+    /// What a place with several classes may hold, for messages: "`a`, `b` or `c`".
+    pub(crate) fn classes(&self, choice: &Choice) -> String {
+        const MOST: usize = 8;
+        let variants =
+            || choice.variants.iter().filter(|variant| self.nodes[variant.node].kind != Kind::Value);
+        let count = variants().count();
+        let name = |variant: &Variant| match choice.tag {
+            Some(_) => format!("`{}`", variant.name),
+            None => format!("`{}`", self.class_name(variant.node)),
+        };
+        let names: Vec<_> = variants().take(MOST).map(name).collect();
+        match (&names[..], count.saturating_sub(MOST)) {
+            ([one], 0) => one.clone(),
+            ([first @ .., last], 0) => format!("{} or {last}", first.join(", ")),
+            (_, more) => format!("{} or {more} more", names.join(", ")),
+        }
     }
 
     /// The class of an array: `[I`, `[Ljava.lang.String;`.
@@ -242,7 +336,7 @@ impl Shape {
         }
         match &node.kind {
             Kind::Scalar(class) | Kind::Text(class) => class.is_final,
-            Kind::Value | Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) => false,
+            Kind::Value | Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) | Kind::Choice(_) => false,
             Kind::Array(element) => self.is_final(*element),
             Kind::Struct(at) => matches!(self.structs[*at].form, Form::Final | Form::Record),
             Kind::Enum(at) => self.enums[*at].form != Form::Abstract,

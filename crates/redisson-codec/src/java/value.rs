@@ -82,6 +82,8 @@ pub enum Value {
     Array(Box<Array>),
     /// An object with fields.
     Object(Box<Object>),
+    /// In Kryo, an object of an unknown class that is a whole payload: its bytes.
+    Opaque(Box<Opaque>),
     /// In Jackson's formats, a value without the class that it would have as an `Object`: a `Long`, `Float`
     /// or `byte[]` where a field declares it. Kryo writes the value inside.
     Bare(Box<Value>),
@@ -192,6 +194,18 @@ pub struct Object {
     pub fields: Vec<(String, Value)>,
 }
 
+/// In a [`Value`]: an object of a class of which the codec knows nothing. It is encoded with the same bytes.
+///
+/// Kryo does not write how long an object is, so this can only be a whole payload. An enum with a variant of
+/// a [`Value`] reads one: see [Several classes in one place](super#several-classes-in-one-place).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// The class.
+    pub class: ClassName,
+    /// What is behind the class in the payload.
+    pub bytes: Vec<u8>,
+}
+
 impl Value {
     /// A `java.util.ArrayList`.
     ///
@@ -262,6 +276,7 @@ impl Value {
             Value::Map(map) => &map.class,
             Value::Array(array) => &array.class,
             Value::Object(object) => &object.class,
+            Value::Opaque(object) => &object.class,
             Value::Bare(value) => value.class(),
         }
     }

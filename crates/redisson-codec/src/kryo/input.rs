@@ -19,6 +19,8 @@ pub(super) struct Input<'de> {
     pub(super) at: usize,
     /// The classes that were named so far; they are named once, and then by number.
     names: Vec<RawName<'de>>,
+    /// Behind the class with which the payload begins, or 0.
+    first_class: usize,
     depth: usize,
     /// How many more elements may take no bytes.
     empty: usize,
@@ -26,7 +28,7 @@ pub(super) struct Input<'de> {
 
 impl<'de> Input<'de> {
     pub(super) fn new(bytes: &'de [u8]) -> Self {
-        Self { bytes, at: 0, names: Vec::with_capacity(8), depth: 0, empty: MAX_EMPTY }
+        Self { bytes, at: 0, names: Vec::with_capacity(8), first_class: 0, depth: 0, empty: MAX_EMPTY }
     }
 
     #[inline]

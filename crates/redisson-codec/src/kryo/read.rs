@@ -14,6 +14,7 @@ use super::{scalar, text, value};
 use crate::java::class::ClassKind;
 use crate::java::shape::{Kind, Node, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::variant::VariantReader;
 use crate::java::{Value, value_slot};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::memory;
@@ -74,6 +75,17 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         }
     }
 
+    /// One of several classes.
+    fn choice<V: Visitor<'de>>(mut self, at: usize, found: Found, visitor: V) -> Outcome<V::Value> {
+        let Found::Any(class) = found else { return Err(changed()) };
+        let shape: &'a Shape = self.reader.shape;
+        let Some((variant, found)) = self.reader.variant(&shape.choices[at], class) else {
+            return Err(self.reader.unexpected_class(self.node, class));
+        };
+        let value = self.inner(variant.node, Prefix::Nothing(found), false);
+        visitor.visit_enum(VariantReader { name: variant.name, value })
+    }
+
     /// A value of [`Value`] or one of its kinds.
     fn value(&mut self) -> Outcome<Value> {
         let found = self.reader.prefix(self.node, self.prefix)?;
@@ -81,6 +93,7 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         match (&node.kind, found) {
             (Kind::Value, None) => Ok(Value::Null),
             (Kind::Value, Some(Found::Any(class))) => value::read(&mut self.reader.input, class),
+            (Kind::Value, Some(Found::Opaque(class))) => value::opaque(&mut self.reader.input, class),
             (Kind::Scalar(class), Some(_)) => scalar::read(&mut self.reader.input, class),
             (_, None) => Err(self.reader.unexpected_null(self.node)),
             _ => Err(changed()),
@@ -215,7 +228,11 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         visitor: V,
     ) -> Outcome<V::Value> {
         let (found, node) = self.present()?;
-        let Kind::Enum(at) = node.kind else { return Err(changed()) };
+        let at = match node.kind {
+            Kind::Enum(at) => at,
+            Kind::Choice(at) => return self.choice(at, found, visitor),
+            _ => return Err(changed()),
+        };
         let declared = &self.reader.shape.enums[at];
         let input = &mut self.reader.input;
         let start = input.at;
@@ -258,6 +275,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         let (Kind::Map(_, key, value), Found::Known(class)) = (&node.kind, found) else {
             return Err(changed());
         };
+        self.reader.not_serialized_by_java(class)?;
         self.reader.input.deeper()?;
         let mut entries = self.entries(*key, *value, class)?;
         let map = visitor.visit_map(&mut entries)?;

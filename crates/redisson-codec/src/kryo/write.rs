@@ -191,6 +191,18 @@ impl<'w> Serializer for ValueWriter<'w> {
         Ok(())
     }
 
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        name: &'static str,
+        value: &T,
+    ) -> Outcome<()> {
+        let Content::Choice(variants) = &self.site.content else { return Err(changed()) };
+        let variant = variants.iter().find(|variant| variant.name == name).ok_or_else(changed)?;
+        value.serialize(ValueWriter { site: self.plan.site(variant.site), ..self })
+    }
+
     #[inline]
     fn serialize_struct(mut self, _: &'static str, _: usize) -> Outcome<ObjectWriter<'w>> {
         let Content::Struct(class) = self.site.content else { return Err(changed()) };
@@ -226,7 +238,7 @@ impl<'w> Serializer for ValueWriter<'w> {
     }
 
     refuse! {
-        changed() => u8 u32 u64 unit newtype_variant tuple tuple_struct tuple_variant struct_variant
+        changed() => u8 u32 u64 unit tuple tuple_struct tuple_variant struct_variant
     }
 }
 

@@ -381,7 +381,12 @@ fn errors_say_where_and_quote_nothing() {
     refused::<java::array::Of<Vec<i32>>>(r#"["[J",[1]]"#, "expected the class `[I`, found `[J` at offset 1");
     refused::<HashMap<i32, i32>>(r#"{"SECRET":1}"#, "at offset 10");
     refused::<Vec<u8>>("\"SECRET!\"", "expected bytes, found text at offset 0");
-    refused::<Times>(r#"{"instant":5}"#, "expected a java.time.Instant, found an integer at offset 11");
+    refused::<Times>(r#"{"instant":true}"#, "expected a java.time.Instant, found a boolean at offset 11");
+    refused::<Times>(r#"{"instant":"2024"}"#, "expected a java.time.Instant, found text at offset 11");
+    refused::<Small>(
+        r#"["lab.Small",{"a":7}]"#,
+        "expected an object, found its class in front of it, as `Mapper::wrapper_array` reads it at offset 0",
+    );
     refused::<Value>(r#"["com.acme.Weird",5]"#, "the class com.acme.Weird is not known at offset 18");
     refused::<Value>("[1,", "expected a JSON value at offset 3, found the end");
 }
@@ -405,7 +410,11 @@ fn any_class_is_read_when_wanted() {
 fn what_is_not_written() {
     let said = |result: Result<Vec<u8>, CodecError>| error(result);
     let times = Times { instant: java::Instant::new(0, 0), local: None, day: None, gap: None };
-    assert_eq!(said(JsonJackson.encode(&times)), "Redisson's Jackson codecs write no java.time.Instant");
+    assert_eq!(
+        said(JsonJackson.encode(&times)),
+        "a java.time.Instant is not written: Redisson's own mapper has no module for it; `JsonJackson::with_mapper` is for \
+         one that has"
+    );
     let note = Some(java::optional::Of(Some("x".to_owned())));
     let ledger = Ledger { amount: None, id: None, when: None, big: None, note };
     assert_eq!(said(CborJackson.encode(&ledger)), "Redisson's Jackson codecs write no java.util.Optional");

@@ -239,12 +239,19 @@ fn jackson_has_no_times_that_are_texts() {
     assert_eq!(Codec::<Moments>::decode(&JsonJackson, none).unwrap(), Moments::default());
     let moments = Moments { year: Some("2024".to_owned()), ..Moments::default() };
     let refused = error(JsonJackson.encode(&moments));
-    assert!(refused.contains("Redisson's Jackson codecs write no java.time.Year"), "{refused}");
+    assert!(
+        refused.contains("a java.time.Year is not written: Redisson's own mapper has no module"),
+        "{refused}"
+    );
     let year = Value::Text(Box::new(java::Text { class: "java.time.Year".into(), text: "2024".into() }));
     let refused = error(JsonJackson.encode(&Value::list([year])));
-    assert!(refused.contains("Redisson's Jackson codecs write no java.time.Year"), "{refused}");
+    assert!(
+        refused.contains("a java.time.Year is not written: Redisson's own mapper has no module"),
+        "{refused}"
+    );
+    // Another mapper may have written it.
     let read = br#"{"@class":"lab.Moments","year":"2024"}"#;
-    assert!(error(Codec::<Moments>::decode(&JsonJackson, read)).contains("java.time.Year"));
+    assert_eq!(Codec::<Moments>::decode(&JsonJackson, read).unwrap(), moments);
     // There, a locale and an enum are texts.
     let json = r#"{"@class":"lab.Moments","locale":"de_DE","weekday":"MONDAY"}"#;
     let moments: Moments = JsonJackson.decode(json.as_bytes()).unwrap();

@@ -6,6 +6,7 @@ use codec::java::{BigInteger, Value};
 use super::hostile::{made_up, survives};
 use super::kinds::Moments;
 use super::*;
+use redelay_compat_values::tasks::{Batch, Job, Payments, Task};
 use redelay_compat_values::zoo::*;
 
 fn survive(payload: &[u8]) {
@@ -22,10 +23,15 @@ fn survive(payload: &[u8]) {
     survives::<Status>(&Kryo5, payload);
     survives::<Vec<Value>>(&Kryo5, payload);
     survives::<String>(&Kryo5, payload);
+    survives::<Job>(&Kryo5, payload);
+    survives::<Task>(&Kryo5, payload);
+    survives::<Batch>(&Kryo5, payload);
+    survives::<Payments>(&Kryo5, payload);
 }
 
 fn payloads() -> Vec<Vec<u8>> {
-    rows("kryo5").into_iter().chain(rows("kryo5-kinds")).map(|row| row.payload).collect()
+    let files = ["kryo5", "kryo5-kinds", "kryo5-classes"];
+    files.into_iter().flat_map(rows).map(|row| row.payload).collect()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! This file tests texts, bytes and numbers. The other codecs have their own files.
 
+mod classes;
 mod compressed;
 mod depth;
 mod hostile;
@@ -14,9 +15,12 @@ mod kinds;
 mod kryo;
 mod kryo_hostile;
 mod long_messages;
+mod mappers;
 mod msgpack;
 mod objects;
+mod own_maps;
 mod places;
+mod shapes;
 mod structured;
 
 use std::fmt::Debug;

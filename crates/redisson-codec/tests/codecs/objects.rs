@@ -15,7 +15,7 @@ use super::*;
 use redelay_compat_values::zoo::*;
 
 #[track_caller]
-fn same<T: Debug + PartialEq>(codec: &(impl Codec<T> + Debug), value: &T) -> TestCaseResult {
+pub(super) fn same<T: Debug + PartialEq>(codec: &(impl Codec<T> + Debug), value: &T) -> TestCaseResult {
     let payload = codec.encode(value).map_err(|error| TestCaseError::fail(format!("{codec:?}: {error}")))?;
     let read = codec.decode(&payload).map_err(|error| TestCaseError::fail(format!("{codec:?}: {error}")))?;
     prop_assert_eq!(&read, value, "{:?}: {:02x?}", codec, payload);

@@ -1,5 +1,5 @@
-//! What Redisson writes where nothing declares the class: in the list or map that a payload is, in a field of `Object`, of
-//! enums of which only some constants have bodies; and the nulls that annotations make it write.
+//! What Redisson writes where nothing declares the class: in the list or map that a payload is, in a field of
+//! `Object`, of enums of which only some constants have bodies; and the nulls that annotations make it write.
 
 use codec::java::{self, BigDecimal, Uuid, Value};
 use codec::{CborJackson, JsonJackson, Kryo5, MsgPackJackson};
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::*;
 
 /// Decodes to something that is encoded to the same bytes; or says why not.
-fn is<T: Debug>(codec: &impl Codec<T>, row: &Row) -> Option<String> {
+pub(super) fn is<T: Debug>(codec: &impl Codec<T>, row: &Row) -> Option<String> {
     let name = &row.name;
     let value = match codec.decode(&row.payload) {
         Ok(value) => value,

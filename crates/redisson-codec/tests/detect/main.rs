@@ -10,21 +10,29 @@ use redisson_codec::detect::{Candidate, Format};
 
 /// The files of vectors, and what wrote the payloads in them. `wrapper-array`, `jsr310` and `iso` are object
 /// mappers of an application in `JsonJacksonCodec`.
-const FILES: [(&str, &str); 38] = [
+const FILES: [(&str, &str); 46] = [
     ("bytes", "bytes"),
     ("cbor-jackson", "cbor-jackson"),
+    ("cbor-jackson-classes", "cbor-jackson"),
     ("cbor-jackson-places", "cbor-jackson"),
     ("double", "double"),
     ("int", "int"),
     ("json-jackson", "json-jackson"),
+    ("json-jackson-classes", "json-jackson"),
     ("json-jackson-places", "json-jackson"),
     ("kryo5", "kryo5"),
+    ("kryo5-classes", "kryo5"),
     ("kryo5-kinds", "kryo5"),
     ("kryo5-places", "kryo5"),
     ("long", "long"),
     ("lz4v2-kryo5", "lz4+kryo5"),
     ("lz4v2-string", "lz4+string"),
+    ("mapper-numbers", "json-jackson"),
+    ("mapper-patterns", "json-jackson"),
+    ("mapper-text", "json-jackson"),
+    ("mapper-wrapper", "json-jackson"),
     ("msgpack-jackson", "msgpack-jackson"),
+    ("msgpack-jackson-classes", "msgpack-jackson"),
     ("msgpack-jackson-places", "msgpack-jackson"),
     ("msgpack-untyped", "msgpack"),
     ("shapes-cbor-jackson", "cbor-jackson"),

@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use crate::CodecError;
-use crate::jackson::node::{Is, Key, MAX_DEPTH, MAX_DIGITS, Node, push, too_deep, wrong};
+use crate::jackson::node::{
+    Is, Key, MAX_DEPTH, MAX_DIGITS, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong,
+};
 use crate::java::BigInteger;
+use crate::memory;
 
 /// What a node is until it is read.
 const NULL: Node<'static> = Node { at: 0, is: Is::Null };
@@ -109,10 +112,10 @@ impl<'a> Input<'a> {
     }
 
     fn array(&mut self, depth: usize) -> Result<Vec<Node<'a>>, CodecError> {
-        let mut values = Vec::new();
         if self.open(depth, b']')? {
-            return Ok(values);
+            return Ok(Vec::new());
         }
+        let mut values = memory::usual(USUAL_ELEMENTS);
         loop {
             let at = values.len();
             push(&mut values, NULL, self.at)?;
@@ -124,10 +127,10 @@ impl<'a> Input<'a> {
     }
 
     fn object(&mut self, depth: usize) -> Result<Vec<(Key<'a>, Node<'a>)>, CodecError> {
-        let mut entries = Vec::new();
         if self.open(depth, b'}')? {
-            return Ok(entries);
+            return Ok(Vec::new());
         }
+        let mut entries = memory::usual(USUAL_PROPERTIES);
         loop {
             if self.peek() != Some(b'"') {
                 return Err(self.wrong("`\"`"));

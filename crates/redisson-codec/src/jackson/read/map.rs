@@ -5,6 +5,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 
 use super::ValueReader;
 use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::mapper::REDISSON;
 use crate::jackson::node::{Key, Node};
 use crate::jackson::value;
 use crate::java::class::ClassKind;
@@ -94,7 +95,7 @@ impl<'de> Deserializer<'de> for KeyReader<'_, '_> {
             }
             Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
                 let ClassKind::Scalar(kind) = class.kind else { return Err(Failure::new("no key")) };
-                match value::scalar_of(kind, &Node::text(&text[..])) {
+                match value::scalar_of(kind, &Node::text(&text[..]), &REDISSON) {
                     Some(key) => value_slot::supply(key, visitor),
                     None => Err(Failure::new(format!("expected a key of the class {}", class.name))),
                 }

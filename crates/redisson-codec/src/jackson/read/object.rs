@@ -1,12 +1,13 @@
 //! Objects: properties in any order, and those that Java left out.
 
 use serde::de::value::{StrDeserializer, UnitDeserializer};
-use serde::de::{self, DeserializeSeed, IntoDeserializer};
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 
 use super::ValueReader;
+use super::map::MapReader;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::{Is, Key, Node};
-use crate::java::shape::{self, Kind, NodeId};
+use crate::java::shape::{Field, Kind, NodeId};
 
 /// What Java left out.
 static NULL: Node<'static> = Node { at: 0, is: Is::Null };
@@ -40,9 +41,11 @@ impl FieldSet {
 
 pub(super) struct ObjectReader<'n, 'a, I> {
     pub(super) reader: ValueReader<'n, 'a>,
-    pub(super) fields: &'static [shape::Field],
+    pub(super) fields: &'static [Field],
     /// Java writes them in this order, so that the next one is most likely the next one here.
-    pub(super) sorted: &'static [usize],
+    pub(super) ordered: &'static [usize],
+    /// The field of all other names.
+    pub(super) any: Option<usize>,
     pub(super) next: usize,
     pub(super) left: I,
     /// The value of the field whose name was read; that of a field which is not known is skipped.
@@ -50,17 +53,21 @@ pub(super) struct ObjectReader<'n, 'a, I> {
     pub(super) seen: FieldSet,
     /// How many of the fields have been looked at for being left out.
     pub(super) missing: usize,
+    /// The properties for the field of all other names, if there is one.
+    pub(super) others: Vec<&'n (Key<'a>, Node<'a>)>,
 }
 
-impl<I> ObjectReader<'_, '_, I> {
+impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, 'a, I> {
+    #[inline]
     fn find(&mut self, name: &str) -> Option<usize> {
-        let guess = self.sorted[self.next.min(self.sorted.len())..]
+        let (ordered, fields) = (self.ordered, self.fields);
+        let guess = ordered[self.next.min(ordered.len())..]
             .iter()
-            .position(|&at| self.fields[at].name == name)
+            .position(|&at| fields[at].name == name)
             .map(|ahead| self.next + ahead);
-        let place = guess.or_else(|| self.sorted.iter().position(|&at| self.fields[at].name == name))?;
+        let place = guess.or_else(|| ordered.iter().position(|&at| fields[at].name == name))?;
         self.next = place + 1;
-        Some(self.sorted[place])
+        Some(ordered[place])
     }
 
     /// A field that Java left out because it is null, and which can be.
@@ -68,12 +75,34 @@ impl<I> ObjectReader<'_, '_, I> {
         while self.missing < self.fields.len() {
             let at = self.missing;
             self.missing += 1;
-            let node = &self.reader.shape.nodes[self.fields[at].node];
+            let node = &self.reader.context.shape.nodes[self.fields[at].node];
             if !self.seen.has(at) && (node.nullable || matches!(node.kind, Kind::Value | Kind::Optional(_))) {
                 return Some(at);
             }
         }
         None
+    }
+
+    /// The key of a field that is not there.
+    fn left_out_key<'de, K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
+        let any = self.any.filter(|at| {
+            let nullable = self.reader.context.shape.nodes[self.fields[*at].node].nullable;
+            !self.seen.has(*at) && (!nullable || !self.others.is_empty())
+        });
+        let at = match any {
+            Some(at) => {
+                self.seen.add(at);
+                self.value = None;
+                at
+            }
+            None => {
+                let Some(at) = self.left_out() else { return Ok(None) };
+                self.value = Some((Some(self.fields[at].node), &NULL));
+                at
+            }
+        };
+        let name: StrDeserializer<'_, Failure> = self.fields[at].name.into_deserializer();
+        seed.deserialize(name).map(Some)
     }
 }
 
@@ -83,9 +112,15 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
     type Error = Failure;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
-        if let Some((key, value)) = self.left.next() {
+        while let Some(entry @ (key, value)) = self.left.next() {
             let name = key.text();
             let field = self.find(&name);
+            if let Some(any) = self.any
+                && field.is_none_or(|field| field == any)
+            {
+                self.others.push(entry);
+                continue;
+            }
             if let Some(at) = field {
                 self.seen.add(at);
             }
@@ -93,21 +128,55 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
             let name: StrDeserializer<'_, Failure> = (&*name).into_deserializer();
             return seed.deserialize(name).map(Some).map_err(|failure| failure.at(value.at));
         }
-        let Some(at) = self.left_out() else { return Ok(None) };
-        self.value = Some((Some(self.fields[at].node), &NULL));
-        let name: StrDeserializer<'_, Failure> = self.fields[at].name.into_deserializer();
-        seed.deserialize(name).map(Some)
+        self.left_out_key(seed)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
-        match self.value.take() {
-            Some((Some(id), node)) => {
+        match (self.value.take(), self.any) {
+            (Some((Some(id), node)), _) => {
                 let reader = self.reader.inner(id, node);
                 // What was left out is at no offset.
                 let at = if std::ptr::eq(node, &NULL) { self.reader.node.at } else { node.at };
                 seed.deserialize(reader).map_err(|failure| failure.at(at))
             }
+            (None, Some(any)) => {
+                let Kind::Map(_, _, value) = self.reader.context.shape.nodes[self.fields[any].node].kind
+                else {
+                    return Err(Failure::new("expected a map"));
+                };
+                let reader = self.reader.inner(value, self.reader.node);
+                let others = OthersReader { reader, others: std::mem::take(&mut self.others) };
+                self.reader.placed(seed.deserialize(others))
+            }
             _ => seed.deserialize(UnitDeserializer::new()),
         }
+    }
+}
+
+/// The properties of all other names, which are a map.
+struct OthersReader<'n, 'a> {
+    /// Of a value of the map.
+    reader: ValueReader<'n, 'a>,
+    others: Vec<&'n (Key<'a>, Node<'a>)>,
+}
+
+impl<'de> Deserializer<'de> for OthersReader<'_, '_> {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_map(MapReader { reader: self.reader, left: self.others.into_iter(), value: None })
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
     }
 }

@@ -7,7 +7,9 @@ use base64::Engine;
 use super::{as_text, is_time, only_field};
 use crate::jackson::base64::MIME_NO_LINEFEEDS;
 use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::mapper::{Mapper, Times, Typing};
 use crate::jackson::node::{Is, Key, Node};
+use crate::jackson::times;
 use crate::jackson::write::CLASS;
 use crate::java::class::{Class, ClassKind, FieldKind, Scalar, known};
 use crate::java::{
@@ -21,8 +23,11 @@ use crate::shown::shown;
 /// The class in front and what is behind it, if that is what the two elements are.
 ///
 /// `["a.b","c"]` may also be an array of two strings: both are written alike.
-fn pair<'n, 'a>(elements: &'n [Node<'a>]) -> Option<(&'n str, &'n Node<'a>)> {
+fn pair<'n, 'a>(elements: &'n [Node<'a>], mapper: &Mapper) -> Option<(&'n str, &'n Node<'a>)> {
     let [class, inside] = elements else { return None };
+    if mapper.typing == Typing::Nowhere {
+        return None;
+    }
     let class = as_text(class)?;
     let letter =
         |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ';' | '[' | '<' | '>' | ',' | '-');
@@ -31,7 +36,8 @@ fn pair<'n, 'a>(elements: &'n [Node<'a>]) -> Option<(&'n str, &'n Node<'a>)> {
         Is::Array(_) | Is::Bare(_) => true,
         Is::Text(_) => !class.starts_with('[') || matches!(class, "[B" | "[C"),
         Is::Bool(_) => class == "java.util.concurrent.atomic.AtomicBoolean",
-        Is::Object(_) | Is::Null => false,
+        Is::Object(_) => mapper.typing == Typing::Wrapper,
+        Is::Null => false,
         _ => true,
     };
     (named && fits).then_some((class, inside))
@@ -45,7 +51,7 @@ fn owned(class: &str) -> ClassName {
 }
 
 /// Any node.
-pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Outcome<Value> {
+pub(in crate::jackson) fn read(node: &Node<'_>, root: bool, mapper: &Mapper) -> Outcome<Value> {
     // What is in a box, or in a text, is not in the list that the value is in.
     memory::take(match &node.is {
         Is::Object(_) | Is::Array(_) | Is::Bare(_) => size_of::<Object>(),
@@ -61,7 +67,7 @@ pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Outcome<Value> {
             Ok(value) => Value::Integer(value),
             Err(_) => Value::Bare(Box::new(Value::Long(*value))),
         },
-        Is::Number(text) => Value::Double(text.parse().map_err(|_| wrong(node, "java.lang.Double"))?),
+        Is::Number(text) => number(text).ok_or_else(|| wrong(node, "java.lang.Double"))?,
         Is::Double(value) if value.is_finite() => Value::Double(*value),
         Is::Double(value) => without_class(Value::Double(*value)),
         Is::Float(value) => without_class(Value::Float(*value)),
@@ -69,17 +75,27 @@ pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Outcome<Value> {
         Is::Decimal(value) => Value::Bare(Box::new(Value::BigDecimal((**value).clone()))),
         Is::Text(text) => Value::String(text.to_string()),
         Is::Bytes(bytes) => without_class(Value::Bytes(bytes.to_vec())),
-        Is::Object(entries) => object_of(entries)?,
-        Is::Array(elements) => match pair(elements) {
-            Some((class, inside)) => of_class(class, inside)?,
-            None => array_of("", elements)?,
+        Is::Object(entries) => object_of(None, entries, mapper)?,
+        Is::Array(elements) => match pair(elements, mapper) {
+            Some((class, inside)) => of_class(class, inside, mapper)?,
+            None => array_of("", elements, mapper)?,
         },
-        Is::Bare(elements) => array_of("", elements)?,
+        Is::Bare(elements) => array_of("", elements, mapper)?,
     })
 }
 
-fn each(elements: &[Node<'_>]) -> Outcome<Vec<Value>> {
-    all(elements, elements.len(), |element| read(element, false))
+/// A double, or a decimal number if Java would write the double in another way: 1.50, as a field of a
+/// `BigDecimal` may have it.
+fn number(text: &str) -> Option<Value> {
+    let double = text.parse().ok()?;
+    match text.contains(['e', 'E']) || java_text(double) == text {
+        true => Some(Value::Double(double)),
+        false => Some(Value::Bare(Box::new(Value::BigDecimal(text.parse().ok()?)))),
+    }
+}
+
+fn each(elements: &[Node<'_>], mapper: &Mapper) -> Outcome<Vec<Value>> {
+    all(elements, elements.len(), |element| read(element, false, mapper))
 }
 
 /// As many values as there are, each read by the same function.
@@ -91,7 +107,7 @@ fn all<I: IntoIterator, T>(items: I, count: usize, read: impl Fn(I::Item) -> Out
     Ok(all)
 }
 
-fn array_of(class: &str, elements: &[Node<'_>]) -> Outcome<Value> {
+fn array_of(class: &str, elements: &[Node<'_>], mapper: &Mapper) -> Outcome<Value> {
     let primitive = match class {
         "[I" => "java.lang.Integer",
         "[J" => "java.lang.Long",
@@ -100,10 +116,13 @@ fn array_of(class: &str, elements: &[Node<'_>]) -> Outcome<Value> {
         "[D" => "java.lang.Double",
         "[Z" => "java.lang.Boolean",
         _ => {
-            return Ok(Value::Array(Box::new(Array { class: owned(class), elements: each(elements)? })));
+            return Ok(Value::Array(Box::new(Array {
+                class: owned(class),
+                elements: each(elements, mapper)?,
+            })));
         }
     };
-    let elements = all(elements, elements.len(), |element| of_class(primitive, element))?;
+    let elements = all(elements, elements.len(), |element| of_class(primitive, element, mapper))?;
     Ok(Value::Array(Box::new(Array { class: owned(class), elements })))
 }
 
@@ -113,33 +132,38 @@ pub(in crate::jackson) fn is_map(class: &str) -> bool {
     matches!(known, Some(ClassKind::Map(_))) || class.starts_with("java.util.") && class.contains("Map")
 }
 
-/// The class that an object names, and the entries that are not it.
+/// The class that an object names, if it may do so inside, and the entries that are not it.
 pub(in crate::jackson) fn split_class<'n, 'a>(
     entries: &'n [(Key<'a>, Node<'a>)],
+    inside: bool,
 ) -> (Option<(&'n str, u32)>, impl Iterator<Item = &'n (Key<'a>, Node<'a>)>) {
     let is_class = |(key, value): &(Key<'_>, Node<'_>)| {
         matches!(key, Key::Text(key) if key == CLASS) && as_text(value).is_some()
     };
-    let at = entries.iter().position(is_class);
+    let at = if inside { entries.iter().position(is_class) } else { None };
     let class = at.and_then(|at| Some((as_text(&entries[at].1)?, entries[at].1.at)));
     (class, entries.iter().enumerate().filter(move |(index, _)| Some(*index) != at).map(|(_, entry)| entry))
 }
 
-fn object_of(entries: &[(Key<'_>, Node<'_>)]) -> Outcome<Value> {
+/// An object with its class in front, or inside.
+fn object_of(class: Option<&str>, entries: &[(Key<'_>, Node<'_>)], mapper: &Mapper) -> Outcome<Value> {
     let count = entries.len();
-    let (class, entries) = split_class(entries);
-    let class = class.map_or("", |(class, _)| class);
+    // Where the class is in front, a property of this name is like any other.
+    let inside = class.is_none() && mapper.typing == Typing::Property;
+    let (found, entries) = split_class(entries, inside);
+    let class = class.or(found.map(|(class, _)| class)).unwrap_or_default();
     if is_map(class) {
         let entries = all(entries, count, |(key, value)| {
             let key = match key {
                 Key::Text(key) => Value::String(key.to_string()),
                 Key::Number(key) => Value::Long(*key),
             };
-            Ok((key, read(value, false)?))
+            Ok((key, read(value, false, mapper)?))
         })?;
         return Ok(Value::Map(Box::new(Map { class: owned(class), comparator: None, entries })));
     }
-    let fields = all(entries, count, |(key, value)| Ok((key.text().into_owned(), read(value, false)?)))?;
+    let fields =
+        all(entries, count, |(key, value)| Ok((key.text().into_owned(), read(value, false, mapper)?)))?;
     Ok(Value::Object(Box::new(Object { class: owned(class), fields })))
 }
 
@@ -148,7 +172,7 @@ fn wrong(node: &Node<'_>, class: &str) -> Failure {
 }
 
 /// The value behind its class.
-fn of_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
+fn of_class(class: &str, node: &Node<'_>, mapper: &Mapper) -> Outcome<Value> {
     let wrong = || wrong(node, class);
     let value = match class {
         "java.lang.Boolean" => match node.is {
@@ -168,13 +192,28 @@ fn of_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
             let elements = text.encode_utf16().map(Value::Character).collect();
             Value::Array(Box::new(Array { class: "[C".into(), elements }))
         }),
-        _ => return of_other_class(class, node),
+        _ => return of_other_class(class, node, mapper),
     };
     value.ok_or_else(wrong)
 }
 
-fn of_other_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
+fn of_other_class(class: &str, node: &Node<'_>, mapper: &Mapper) -> Outcome<Value> {
+    if mapper.times != Times::Refused
+        && let Some(known) = known(class)
+    {
+        match known.kind {
+            ClassKind::Scalar(kind) => {
+                return scalar_of(kind, node, mapper).ok_or_else(|| wrong(node, class));
+            }
+            ClassKind::Text(_) if is_time(class) => {
+                let text = times::read_text(class, node).ok_or_else(|| wrong(node, class))?;
+                return Ok(Value::Text(Box::new(Text { class: owned(class), text })));
+            }
+            _ => {}
+        }
+    }
     let elements = match &node.is {
+        Is::Object(entries) => return object_of(Some(class), entries, mapper),
         Is::Array(elements) | Is::Bare(elements) => elements,
         _ => {
             if let Some((name, field)) = only_field(class) {
@@ -191,7 +230,7 @@ fn of_other_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
             }
             return match known(class) {
                 Some(Class { kind: ClassKind::Scalar(kind), .. }) => {
-                    scalar_of(*kind, node).ok_or_else(|| wrong(node, class))
+                    scalar_of(*kind, node, mapper).ok_or_else(|| wrong(node, class))
                 }
                 Some(Class { kind: ClassKind::Text(_), .. }) => match as_text(node) {
                     Some(text) if !is_time(class) => {
@@ -210,7 +249,7 @@ fn of_other_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
         }
     };
     if class.starts_with('[') {
-        return array_of(class, elements);
+        return array_of(class, elements, mapper);
     }
     if let Some(element) = class.strip_prefix("java.util.EnumSet<").and_then(|rest| rest.strip_suffix('>')) {
         let constants = all(elements, elements.len(), |constant| match as_text(constant) {
@@ -226,7 +265,7 @@ fn of_other_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
     Ok(Value::Collection(Box::new(Collection {
         class: owned(class),
         comparator: None,
-        elements: each(elements)?,
+        elements: each(elements, mapper)?,
     })))
 }
 
@@ -284,8 +323,8 @@ pub(in crate::jackson) fn bytes<'n>(node: &'n Node<'_>) -> Option<Cow<'n, [u8]>>
     }
 }
 
-/// A value of a class that has a type of its own; none of those that Redisson's mapper refuses.
-pub(in crate::jackson) fn scalar_of(kind: Scalar, node: &Node<'_>) -> Option<Value> {
+/// A value of a class that has a type of its own.
+pub(in crate::jackson) fn scalar_of(kind: Scalar, node: &Node<'_>, mapper: &Mapper) -> Option<Value> {
     Some(match kind {
         Scalar::BigInteger => Value::BigInteger(big(node)?),
         Scalar::BigDecimal => Value::BigDecimal(match &node.is {
@@ -297,8 +336,7 @@ pub(in crate::jackson) fn scalar_of(kind: Scalar, node: &Node<'_>) -> Option<Val
             _ => BigDecimal::new(big(node)?, 0),
         }),
         Scalar::Uuid => Value::Uuid(as_text(node)?.parse::<Uuid>().ok()?),
-        Scalar::Date => Value::Date(Date::from_millis(integer(node)?)),
-        _ => return None,
+        _ => return times::read(kind, node, mapper),
     })
 }
 

@@ -2,7 +2,9 @@
 
 use super::{is_time, only_field};
 use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::mapper::{Mapper, Typing};
 use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
+use crate::jackson::times;
 use crate::jackson::write::{CLASS, enum_set_class, refused};
 use crate::java::class::{ClassKind, known};
 use crate::java::{Array, ClassName, Constant, Object, Value};
@@ -39,7 +41,7 @@ fn name(constant: &Constant) -> Outcome<&str> {
 }
 
 /// Without its class, as at the root or where a field declares it.
-fn bare(value: &Value) -> Option<Is<'static>> {
+fn bare(value: &Value, mapper: &Mapper) -> Option<Is<'static>> {
     Some(match value {
         Value::Byte(value) => Is::Int((*value).into()),
         Value::Short(value) => Is::Int((*value).into()),
@@ -53,58 +55,76 @@ fn bare(value: &Value) -> Option<Is<'static>> {
         Value::BigInteger(value) => Is::Big(value.clone()),
         Value::BigDecimal(value) => Is::Decimal(Box::new(value.clone())),
         Value::Uuid(value) => Is::Text(value.to_string().into()),
-        Value::Date(value) => Is::Int(value.millis()),
+        Value::Date(_)
+        | Value::Instant(_)
+        | Value::LocalDate(_)
+        | Value::LocalTime(_)
+        | Value::LocalDateTime(_)
+        | Value::Duration(_) => times::write(value, mapper).ok()?,
+        Value::Text(value) if is_time(&value.class) => {
+            times::write_text(&value.class, &value.text, mapper).ok()?
+        }
         Value::Text(value) => Is::Text(value.text.clone().into()),
         Value::Enum(value) => Is::Text(name(&value.constant).ok()?.to_owned().into()),
         _ => return None,
     })
 }
 
-/// At the root it is the class of the value that decides whether the class is written, elsewhere `Object`.
-pub(in crate::jackson) fn write(value: Value, root: bool) -> Outcome<Node<'static>> {
+/// Where an `Object` is declared, the place is `open`, and the class is written. Elsewhere it depends on the
+/// class.
+pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
     let is = match value {
         Value::Null => Is::Null,
         Value::Boolean(value) => Is::Bool(value),
         Value::Integer(value) => Is::Int(value.into()),
         Value::Double(value) if value.is_finite() => Is::Double(value),
         Value::String(text) => Is::Text(text.into()),
-        Value::Bare(value) => match bare(&value) {
+        Value::Bare(value) => match bare(&value, mapper) {
             Some(is) => is,
-            None => return write(*value, true),
+            None => return write(*value, false, mapper),
         },
         Value::Object(object) => {
             if has_known_fields(&object) {
-                return known_fields(*object);
+                return known_fields(*object, mapper);
             }
             return self::object(
                 object.class,
                 object.fields.into_iter().map(|(name, value)| (Some(Key::Text(name.into())), value)),
+                mapper,
             );
         }
         Value::Map(map) => {
-            return self::object(map.class, map.entries.into_iter().map(|(name, value)| (key(&name), value)));
+            return self::object(
+                map.class,
+                map.entries.into_iter().map(|(name, value)| (key(&name), value)),
+                mapper,
+            );
         }
         Value::Collection(list) => {
-            return Ok(Node::wrapped(list.class, Is::Array(all(list.elements)?)));
+            return Ok(wrapped(list.class, Is::Array(all(list.elements, mapper)?), mapper));
         }
         Value::EnumSet(set) => {
             let names = set.constants.iter().map(|constant| Ok(Node::text(name(constant)?.to_owned())));
-            return Ok(Node::wrapped(
+            return Ok(wrapped(
                 enum_set_class(&set.element),
                 Is::Array(names.collect::<Outcome<_>>()?),
+                mapper,
             ));
         }
-        Value::Array(array) => return self::array(*array, root),
-        Value::Instant(_)
-        | Value::LocalDate(_)
-        | Value::LocalTime(_)
-        | Value::LocalDateTime(_)
-        | Value::Duration(_)
-        | Value::Optional(_) => return Err(refused(value.class())),
-        Value::Text(text) if is_time(&text.class) => return Err(refused(&text.class)),
-        value => return self::scalar(&value, root),
+        Value::Array(array) => return self::array(*array, open, mapper),
+        Value::Optional(_) => return Err(refused(value.class())),
+        Value::Opaque(object) => return Err(refused(&object.class)),
+        value => return self::scalar(&value, open, mapper),
     };
     Ok(is.into())
+}
+
+/// With its class in front, if classes are written.
+fn wrapped(class: impl Into<ClassName>, is: Is<'static>, mapper: &Mapper) -> Node<'static> {
+    match mapper.typing {
+        Typing::Nowhere => is.into(),
+        _ => Node::wrapped(class.into(), is),
+    }
 }
 
 /// Whether an object has the fields that a class of Java's library has in Kryo.
@@ -118,17 +138,25 @@ fn has_known_fields(object: &Object) -> bool {
 }
 
 /// One with a single number or boolean is that.
-fn known_fields(object: Object) -> Outcome<Node<'static>> {
-    match (only_field(&object.class), object.fields.first().and_then(|(_, value)| bare(value))) {
-        (Some(_), Some(is)) => Ok(Node::wrapped(object.class, is)),
+fn known_fields(object: Object, mapper: &Mapper) -> Outcome<Node<'static>> {
+    match (only_field(&object.class), object.fields.first().and_then(|(_, value)| bare(value, mapper))) {
+        (Some(_), Some(is)) => Ok(wrapped(object.class, is, mapper)),
         _ => Err(Failure::new(format!("the fields of a {} are those of Kryo only", shown(&object.class)))),
     }
 }
 
-/// What has its class in front, unless it is the root and of a final class.
-fn scalar(value: &Value, root: bool) -> Outcome<Node<'static>> {
-    let Some(is) = bare(value) else {
-        return Err(Failure::new(format!("this {} has no text", shown(value.class()))));
+/// What has its class in front, unless it is of a final class where no `Object` is declared.
+fn scalar(value: &Value, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
+    let Some(is) = bare(value, mapper) else {
+        let class = shown(value.class());
+        let time = match value {
+            Value::Text(text) => times::write_text(&text.class, &text.text, mapper),
+            _ => times::write(value, mapper),
+        };
+        return Err(match time {
+            Err(why) if is_time(&class) || class == "java.util.Date" => times::refused(&class, why),
+            _ => Failure::new(format!("this {class} has no text")),
+        });
     };
     let big = match &is {
         Is::Big(value) => Some(value),
@@ -141,71 +169,74 @@ fn scalar(value: &Value, root: bool) -> Outcome<Node<'static>> {
         )));
     }
     let last = match value {
-        // By Redisson's doing the first two are not.
-        Value::Long(_) | Value::Uuid(_) | Value::BigInteger(_) | Value::BigDecimal(_) | Value::Date(_) => {
-            false
-        }
+        // By Redisson's doing they are not.
+        Value::Long(_) | Value::Uuid(_) => mapper.typing != Typing::Property,
+        Value::BigInteger(_) | Value::BigDecimal(_) | Value::Date(_) => false,
         // Bare it is read from an enum whose constants have no bodies, but as a text.
         Value::Enum(_) => false,
         Value::Text(text) => known(&text.class).is_some_and(|class| class.is_final),
         _ => true,
     };
-    Ok(if root && last { is.into() } else { Node::wrapped(value.class().to_owned(), is) })
+    Ok(if !open && last { is.into() } else { wrapped(value.class().to_owned(), is, mapper) })
 }
 
-fn all(values: Vec<Value>) -> Outcome<Vec<Node<'static>>> {
-    values.into_iter().map(|value| write(value, false)).collect()
+fn all(values: Vec<Value>, mapper: &Mapper) -> Outcome<Vec<Node<'static>>> {
+    values.into_iter().map(|value| write(value, true, mapper)).collect()
 }
 
 fn object(
     class: ClassName,
     fields: impl Iterator<Item = (Option<Key<'static>>, Value)>,
+    mapper: &Mapper,
 ) -> Outcome<Node<'static>> {
     let mut entries = Vec::new();
-    if !class.is_empty() {
-        entries.push((Key::Text(CLASS.into()), Node::text(class)));
+    if !class.is_empty() && mapper.typing == Typing::Property {
+        entries.push((Key::Text(CLASS.into()), Node::text(class.clone())));
     }
     for (key, value) in fields {
         let Some(key) = key else {
             return Err(Failure::new("a map's key is text, a number, a boolean, an enum or a UUID"));
         };
         // Redisson writes a null only where an annotation wants it, but then the payload has it again.
-        entries.push((key, write(value, false)?));
+        entries.push((key, write(value, true, mapper)?));
     }
-    Ok(Is::Object(entries).into())
+    Ok(match mapper.typing == Typing::Wrapper && !class.is_empty() {
+        true => Node::wrapped(class, Is::Object(entries)),
+        false => Is::Object(entries).into(),
+    })
 }
 
-fn array(array: Array, root: bool) -> Outcome<Node<'static>> {
+fn array(array: Array, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
     let Array { class, elements } = array;
     let content = class.trim_start_matches('[');
     let dimensions = class.len() - content.len();
     let primitive = dimensions == 1 && content.len() == 1;
     if &class[..] == "[C" {
-        let text = elements.iter().filter_map(bare).filter_map(|is| match is {
+        let text = elements.iter().filter_map(|element| bare(element, mapper)).filter_map(|is| match is {
             Is::Text(text) => Some(text),
             _ => None,
         });
         let text = Is::Text(text.collect::<String>().into());
-        return Ok(if root { text.into() } else { Node::wrapped(class, text) });
+        return Ok(if open { wrapped(class, text, mapper) } else { text.into() });
     }
     let nodes = match primitive {
         true => elements
             .iter()
             .map(|element| {
-                Ok(bare(element)
+                Ok(bare(element, mapper)
                     .ok_or_else(|| Failure::new(format!("no element of {}", shown(&class))))?
                     .into())
             })
             .collect::<Outcome<_>>()?,
-        false => all(elements)?,
+        false => all(elements, mapper)?,
     };
     let last = content.len() == 1
         || matches!(
             content,
             "Ljava.lang.String;" | "Ljava.lang.Integer;" | "Ljava.lang.Double;" | "Ljava.lang.Boolean;"
         );
-    Ok(match class.is_empty() || root && last {
+    Ok(match class.is_empty() || !open && last {
         true => Is::Bare(nodes).into(),
-        false => Node::wrapped(class, Is::Array(nodes)),
+        false => wrapped(class, Is::Array(nodes), mapper),
     })
 }

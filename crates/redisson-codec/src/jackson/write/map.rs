@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use serde::ser::{self, Serialize, Serializer};
 
+use super::object::levels;
 use super::plan::SiteId;
 use super::{ValueWriter, Written};
 use crate::jackson::failure::{Failure, Outcome};
@@ -17,7 +18,8 @@ use crate::number::{java_float, java_text};
 pub(in crate::jackson) struct MapWriter<'w, F> {
     place: ValueWriter<'w, F>,
     value: SiteId,
-    open: OpenGroup,
+    /// Unless its entries are properties of the object around it.
+    open: Option<OpenGroup>,
     count: usize,
     /// Where the last entry ends that is complete.
     end: usize,
@@ -25,13 +27,22 @@ pub(in crate::jackson) struct MapWriter<'w, F> {
 
 impl<'w, F: Format> MapWriter<'w, F> {
     pub(super) fn new(place: ValueWriter<'w, F>, value: SiteId, length: Option<usize>) -> Outcome<Self> {
-        place.output.deeper(1)?;
+        place.output.deeper(levels(&place))?;
         let out = &mut place.output.bytes;
-        let class = place.site.class.as_deref().unwrap_or_default();
-        let open = F::open(out, Group::Object, length.unwrap_or(0) + 1);
-        out.extend_from_slice(class);
+        if let Some(around) = &place.site.around {
+            out.extend_from_slice(&around.before);
+        }
+        let class = place.site.class.as_deref();
+        let count = usize::from(class.is_some());
+        let open = F::open(out, Group::Object, length.unwrap_or(0) + count);
+        out.extend_from_slice(class.unwrap_or_default());
         let end = out.len();
-        Ok(Self { place, value, open, count: 1, end })
+        Ok(Self { place, value, open: Some(open), count, end })
+    }
+
+    pub(super) fn properties(place: ValueWriter<'w, F>, value: SiteId) -> Outcome<Self> {
+        let end = place.output.bytes.len();
+        Ok(Self { place, value, open: None, count: 0, end })
     }
 }
 
@@ -45,7 +56,7 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
         match value.serialize(self.place.inner(self.value))? {
-            Written::Value => {
+            Written::Value | Written::Properties(_) => {
                 self.count += 1;
                 self.end = self.place.output.bytes.len();
             }
@@ -56,8 +67,13 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
     }
 
     fn end(self) -> Outcome<Written> {
-        F::close(&mut self.place.output.bytes, self.open, self.count);
-        self.place.output.shallower(1);
+        let Some(open) = self.open else { return Ok(Written::Properties(self.count)) };
+        let out = &mut self.place.output.bytes;
+        F::close(out, open, self.count);
+        if let Some(around) = &self.place.site.around {
+            out.extend_from_slice(&around.behind);
+        }
+        self.place.output.shallower(levels(&self.place));
         Ok(Written::Value)
     }
 }

@@ -26,14 +26,25 @@ pub(in crate::jackson) struct ObjectWriter<'w, F> {
     /// The properties so far are in Java's order, and the next one is from here on.
     least: usize,
     in_order: bool,
+    /// How many properties are in the field of all other names, apart from one.
+    others: usize,
+}
+
+/// An object that says its class outside is in another one, or in a list.
+#[inline]
+pub(super) fn levels<F>(place: &ValueWriter<'_, F>) -> usize {
+    1 + usize::from(place.site.around.is_some())
 }
 
 impl<'w, F: Format> ObjectWriter<'w, F> {
     #[inline]
     pub(super) fn new(place: ValueWriter<'w, F>, class: usize) -> Outcome<Self> {
         let class = place.plan.class(class);
-        place.output.deeper(1)?;
+        place.output.deeper(levels(&place))?;
         let out = &mut place.output.bytes;
+        if let Some(around) = &place.site.around {
+            out.extend_from_slice(&around.before);
+        }
         let name = place.site.class.as_deref();
         let open = F::open(out, Group::Object, class.fields.len() + usize::from(name.is_some()));
         out.extend_from_slice(name.unwrap_or_default());
@@ -41,7 +52,7 @@ impl<'w, F: Format> ObjectWriter<'w, F> {
         let spans = &mut place.output.spans;
         let first = spans.len();
         spans.resize(first + class.fields.len(), ABSENT);
-        Ok(Self { place, class, open, start, first, next: 0, least: 0, in_order: true })
+        Ok(Self { place, class, open, start, first, next: 0, least: 0, in_order: true, others: 0 })
     }
 
     #[inline]
@@ -72,7 +83,12 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
         let output = &mut *self.place.output;
         let span = match written {
             Written::Value => start..output.bytes.len(),
-            Written::Null => {
+            Written::Null if field.nulls => start..output.bytes.len(),
+            Written::Properties(count @ 1..) => {
+                self.others = count - 1;
+                start..output.bytes.len()
+            }
+            Written::Null | Written::Properties(_) => {
                 output.bytes.truncate(start);
                 ABSENT
             }
@@ -86,9 +102,10 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
 
     #[inline]
     fn end(self) -> Outcome<Written> {
+        let levels = levels(&self.place);
         let output = self.place.output;
         let (out, spans) = (&mut output.bytes, output.spans.drain(self.first..));
-        let mut count = usize::from(self.place.site.class.is_some());
+        let mut count = usize::from(self.place.site.class.is_some()) + self.others;
         let end = out.len();
         for span in spans {
             count += usize::from(span != ABSENT);
@@ -101,7 +118,10 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
             out.truncate(self.start + (out.len() - end));
         }
         F::close(out, self.open, count);
-        output.shallower(1);
+        if let Some(around) = &self.place.site.around {
+            out.extend_from_slice(&around.behind);
+        }
+        output.shallower(levels);
         Ok(Written::Value)
     }
 }

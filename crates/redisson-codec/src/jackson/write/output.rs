@@ -2,8 +2,10 @@
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::jackson::failure::Outcome;
+use crate::jackson::mapper::Mapper;
 use crate::jackson::node::{MAX_DEPTH, beyond_depth};
 
 #[derive(Default)]
@@ -14,6 +16,8 @@ pub(in crate::jackson) struct Output {
     pub(super) depth: usize,
     /// Inside of a `java.util.Optional`, which only a null one may be.
     pub(super) optional: bool,
+    /// If it is not Redisson's own.
+    pub(super) mapper: Option<Arc<Mapper>>,
     /// Of the objects that are being written, where each property is, in Java's order. Of one that is not
     /// there this is empty.
     pub(super) spans: Vec<Range<usize>>,
@@ -27,9 +31,11 @@ thread_local! {
 }
 
 impl Output {
-    /// An empty one, with the memory of the thread's last one.
-    pub(in crate::jackson) fn take() -> Box<Self> {
-        SPARE.take().unwrap_or_default()
+    /// An empty one for this mapper, or Redisson's, with the memory of the thread's last one.
+    pub(in crate::jackson) fn take(mapper: Option<&Arc<Mapper>>) -> Box<Self> {
+        let mut output = SPARE.take().unwrap_or_default();
+        output.mapper = mapper.cloned();
+        output
     }
 
     /// The payload. The memory is kept for the thread's next one.

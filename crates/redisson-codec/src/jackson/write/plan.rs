@@ -1,15 +1,18 @@
 //! The plan of a type: what to write at each place. Made once for each format from its shape, so that writing
 //! a value looks nothing up. Class names and property names are stored as encoded bytes.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
 
 use crate::CodecError;
 use crate::jackson::format::{Format, Group};
+use crate::jackson::mapper::Typing;
 use crate::jackson::value;
+use crate::java::class::Class;
 use crate::java::per_type::{Last, PerType};
-use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Tag, Variant};
 
 /// The name of the property that is an object's class.
 pub(in crate::jackson) const CLASS: &str = "@class";
@@ -17,6 +20,11 @@ pub(in crate::jackson) const CLASS: &str = "@class";
 /// The name that Jackson has for a set of an enum.
 pub(in crate::jackson) fn enum_set_class(element: &str) -> String {
     format!("java.util.EnumSet<{element}>")
+}
+
+/// The class of a text, as Jackson names it.
+pub(in crate::jackson) fn written_class(class: &'static str) -> &'static str {
+    if class == "java.time.ZoneRegion" { "java.time.ZoneId" } else { class }
 }
 
 /// A type, as it is written in one format.
@@ -37,12 +45,19 @@ pub(super) struct Site {
     /// The class of what is declared here as it is written: in front of the value or, of an object or a map,
     /// as the first property.
     pub(super) class: Option<Box<[u8]>>,
+    /// What is around an object or a map, instead.
+    pub(super) around: Option<Around>,
     /// Here even a final class is written, since something is declared that has others below it.
     pub(super) open: bool,
-    /// The value of the whole payload: nothing declares it, so that its own class decides.
-    pub(super) root: bool,
     /// For messages.
     pub(super) kind: &'static Kind,
+}
+
+/// What is around an object that says its class outside of it.
+#[derive(Debug)]
+pub(super) struct Around {
+    pub(super) before: Box<[u8]>,
+    pub(super) behind: Box<[u8]>,
 }
 
 #[derive(Debug)]
@@ -52,8 +67,8 @@ pub(super) enum Content {
     Character,
     /// A text of a class that is not `String`.
     TextOf,
-    /// The same of a class that Redisson's mapper refuses.
-    Refused(&'static str),
+    /// The same of a class of `java.time`.
+    Time(&'static str),
     Bytes,
     Optional(SiteId),
     List(Group, SiteId),
@@ -61,12 +76,16 @@ pub(super) enum Content {
     Characters,
     /// The site is that of the values.
     Map(SiteId),
+    /// The same, whose entries are properties of the object around it.
+    Properties(SiteId),
     /// Which of [`Plan::structs`].
     Struct(usize),
     Enum,
     /// The same at the root, where the class is left out for the constants with bodies, whose classes are
     /// final.
     Constant(&'static EnumShape),
+    /// One of several classes: the name of each variant.
+    Choice(Vec<(&'static str, SiteId)>),
     /// Anything that the value itself determines completely.
     Plain,
 }
@@ -85,10 +104,12 @@ pub(super) struct FieldPlan {
     /// Its number in Java's order.
     pub(super) place: usize,
     pub(super) site: SiteId,
+    /// Its nulls are written.
+    pub(super) nulls: bool,
 }
 
 /// The position of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Position {
     Root,
     Field,
@@ -101,9 +122,14 @@ enum Position {
 
 /// For each pair of a format and a type.
 static PLANS: PerType<Plan> = PerType::new(&LAST);
+/// The same for mappers of an application.
+static WRAPPER: PerType<Plan> = PerType::new(&LAST_WRAPPER);
+static NOWHERE: PerType<Plan> = PerType::new(&LAST_NOWHERE);
 
 thread_local! {
     static LAST: Last<Plan> = const { Last::new(None) };
+    static LAST_WRAPPER: Last<Plan> = const { Last::new(None) };
+    static LAST_NOWHERE: Last<Plan> = const { Last::new(None) };
 }
 
 impl Plan {
@@ -112,15 +138,26 @@ impl Plan {
     /// # Errors
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     #[inline]
-    pub(in crate::jackson) fn of<F: Format, T: DeserializeOwned + 'static>()
-    -> Result<&'static Plan, CodecError> {
-        PLANS.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?)))
+    pub(in crate::jackson) fn of<F: Format, T: DeserializeOwned + 'static>(
+        typing: Typing,
+    ) -> Result<&'static Plan, CodecError> {
+        match typing {
+            Typing::Property => {
+                PLANS.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?, Typing::Property)))
+            }
+            Typing::Wrapper => {
+                WRAPPER.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?, Typing::Wrapper)))
+            }
+            Typing::Nowhere => {
+                NOWHERE.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?, Typing::Nowhere)))
+            }
+        }
     }
 
-    fn new<F: Format>(shape: &'static Shape) -> Plan {
+    fn new<F: Format>(shape: &'static Shape, typing: Typing) -> Plan {
         let structs = shape.structs.iter().map(|_| StructPlan::default()).collect();
         let plan = Plan { sites: Vec::new(), structs };
-        let mut planner = Planner::<F> { shape, plan, format: PhantomData };
+        let mut planner = Planner::<F> { shape, typing, plan, known: HashMap::new(), format: PhantomData };
         planner.site(shape.root(), Position::Root, true);
         planner.plan
     }
@@ -141,9 +178,18 @@ impl Plan {
     }
 }
 
+/// Whether a list or map is of a final class: what `List.of` and the like make. A field declares another.
+fn is_final_collection(class: &Class) -> bool {
+    class.name.starts_with("java.util.ImmutableCollections$")
+}
+
 struct Planner<F> {
     shape: &'static Shape,
+    typing: Typing,
     plan: Plan,
+    /// So that an enum that holds itself comes to an end: its node, its position, and whether it is open and
+    /// untyped.
+    known: HashMap<(NodeId, Position, bool, bool), SiteId>,
     format: PhantomData<F>,
 }
 
@@ -157,12 +203,29 @@ impl<F: Format> Planner<F> {
     /// Of a list or map that is `untyped` nothing says what the elements are, so that each is written as an
     /// `Object`. That is the payload itself, whatever is declared as `Object`, and what is in such a list.
     fn site(&mut self, id: NodeId, position: Position, untyped: bool) -> SiteId {
-        let site = self.plan.sites.len();
         let node = &self.shape.nodes[id];
-        let root = position == Position::Root;
-        let open = node.object && !root || untyped && position == Position::Element;
-        let class = self.is_named(node, position, open).then(|| self.class(id));
-        self.plan.sites.push(Site { content: Content::Plain, class, open, root, kind: &node.kind });
+        let object = (node.object || node.kind == Kind::Value) && position != Position::Root;
+        self.site_of(id, position, untyped, object || untyped && position == Position::Element)
+    }
+
+    /// The same at a place that may be `open` because of what is declared there.
+    fn site_of(&mut self, id: NodeId, position: Position, untyped: bool, open: bool) -> SiteId {
+        if let Some(&known) = self.known.get(&(id, position, untyped, open)) {
+            return known;
+        }
+        let site = self.plan.sites.len();
+        self.known.insert((id, position, untyped, open), site);
+        let node = &self.shape.nodes[id];
+        let kind = &node.kind;
+        let (class, around) = match self.is_named(node, position, open) {
+            false => (None, None),
+            true if self.typing == Typing::Wrapper && matches!(kind, Kind::Struct(_) | Kind::Map(..)) => {
+                let before = written(|out| F::class(out, &self.shape.class_name(id)));
+                (None, Some(Around { before, behind: F::BEHIND.into() }))
+            }
+            true => (Some(self.class(id)), None),
+        };
+        self.plan.sites.push(Site { content: Content::Plain, class, around, open, kind });
         self.plan.sites[site].content = self.content(node, position, open, untyped || open);
         site
     }
@@ -171,12 +234,14 @@ impl<F: Format> Planner<F> {
         match node.kind {
             Kind::Byte | Kind::Short | Kind::Integer | Kind::Long => Content::Integer,
             Kind::Character => Content::Character,
-            Kind::Text(class) if value::is_time(class.name) => Content::Refused(class.name),
+            Kind::Text(class) if value::is_time(class.name) => Content::Time(class.name),
             Kind::Text(_) => Content::TextOf,
             Kind::Bytes => Content::Bytes,
             Kind::Optional(inside) => Content::Optional(self.site(inside, position, untyped)),
-            Kind::Collection(_, element) => {
-                Content::List(Group::List, self.site(element, Position::Element, untyped))
+            Kind::Collection(class, element) => {
+                let bare = position == Position::Root && is_final_collection(class);
+                let group = if bare { Group::Bare } else { Group::List };
+                Content::List(group, self.site(element, Position::Element, untyped))
             }
             Kind::EnumSet(_, element) => {
                 Content::List(Group::List, self.site(element, Position::Constant, untyped))
@@ -193,10 +258,61 @@ impl<F: Format> Planner<F> {
             }
             Kind::Enum(at) if position == Position::Root => Content::Constant(&self.shape.enums[at]),
             Kind::Enum(_) => Content::Enum,
+            Kind::Choice(at) => {
+                let choice = &self.shape.choices[at];
+                // Where an `Object` is declared, the annotation of the base class has no effect.
+                let tag = choice.tag.as_ref().filter(|_| !open);
+                let open = open || position != Position::Root;
+                let site = |variant: &'static Variant| {
+                    let site = self.site_of(variant.node, position, untyped, open);
+                    match tag {
+                        None => (variant.name, site),
+                        Some(tag) => (variant.name, self.tagged(site, tag, variant.name)),
+                    }
+                };
+                Content::Choice(choice.variants.iter().map(site).collect())
+            }
             Kind::Boolean | Kind::Float | Kind::Double | Kind::String | Kind::Scalar(_) | Kind::Value => {
                 Content::Plain
             }
         }
+    }
+
+    /// The site of an object that has another name for its class.
+    fn tagged(&mut self, site: SiteId, tag: &Tag, name: &str) -> SiteId {
+        let Content::Struct(at) = self.plan.sites[site].content else { return site };
+        let (class, around) = match tag {
+            Tag::Property(property) => {
+                let class = written(|out| {
+                    F::key(out, property);
+                    F::text(out, name);
+                });
+                (Some(class), None)
+            }
+            Tag::Array => {
+                (None, Some(Around { before: written(|out| F::class(out, name)), behind: F::BEHIND.into() }))
+            }
+            Tag::Object => {
+                let mut before = Vec::new();
+                let open = F::open(&mut before, Group::Object, 1);
+                F::key(&mut before, name);
+                let end = before.len();
+                F::close(&mut before, open, 1);
+                let behind = before.split_off(end).into();
+                (None, Some(Around { before: before.into(), behind }))
+            }
+        };
+        let (content, kind) = (Content::Struct(at), self.plan.sites[site].kind);
+        self.plan.sites.push(Site { content, class, around, open: true, kind });
+        self.plan.sites.len() - 1
+    }
+
+    /// The site of a map whose entries are properties of an object.
+    fn properties(&mut self, map: NodeId, value: NodeId) -> SiteId {
+        let value = self.site(value, Position::Element, false);
+        let (content, kind) = (Content::Properties(value), &self.shape.nodes[map].kind);
+        self.plan.sites.push(Site { content, class: None, around: None, open: false, kind });
+        self.plan.sites.len() - 1
     }
 
     fn fields(&mut self, at: usize) {
@@ -204,10 +320,16 @@ impl<F: Format> Planner<F> {
         for (number, field) in class.fields.iter().enumerate() {
             // A struct that holds itself comes here again before it is done.
             if number == self.plan.structs[at].fields.len() {
-                let key = written(|out| F::key(out, field.name));
-                let place = class.sorted.iter().position(|at| *at == number).unwrap_or_default();
-                self.plan.structs[at].fields.push(FieldPlan { name: field.name, key, place, site: 0 });
-                self.plan.structs[at].fields[number].site = self.site(field.node, Position::Field, false);
+                let any = class.any == Some(number);
+                let key = if any { Box::default() } else { written(|out| F::key(out, field.name)) };
+                let place = class.ordered.iter().position(|at| *at == number).unwrap_or_default();
+                let (name, nulls) = (field.name, field.nulls && !any);
+                self.plan.structs[at].fields.push(FieldPlan { name, key, place, site: 0, nulls });
+                let site = match self.shape.nodes[field.node].kind {
+                    Kind::Map(_, _, value) if any => self.properties(field.node, value),
+                    _ => self.site(field.node, Position::Field, false),
+                };
+                self.plan.structs[at].fields[number].site = site;
             }
         }
     }
@@ -215,7 +337,12 @@ impl<F: Format> Planner<F> {
     /// Whether the class of what is declared here is written.
     fn is_named(&self, node: &Node, position: Position, open: bool) -> bool {
         match node.kind {
-            Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) => true,
+            _ if self.typing == Typing::Nowhere => false,
+            Kind::Collection(class, _) | Kind::Map(class, ..) => {
+                position != Position::Root || !is_final_collection(class)
+            }
+            Kind::EnumSet(..) => true,
+            Kind::Long if self.typing == Typing::Wrapper => open,
             Kind::Byte | Kind::Short => open,
             // By Redisson's doing, since it is a final class.
             Kind::Long => open || node.nullable || !matches!(position, Position::Field | Position::Array),
@@ -236,6 +363,7 @@ impl<F: Format> Planner<F> {
                 F::key(out, CLASS);
                 F::text(out, &name);
             }
+            Kind::Text(class) => F::class(out, written_class(class.name)),
             Kind::EnumSet(_, element) => F::class(out, &enum_set_class(&self.shape.class_name(element))),
             _ => F::class(out, &name),
         })
@@ -252,7 +380,7 @@ impl<F: Format> Planner<F> {
         match node.kind {
             Kind::Array(element) => self.is_final(element),
             // By Redisson's doing.
-            Kind::Long => !node.nullable && !node.object,
+            Kind::Long if self.typing == Typing::Property => !node.nullable && !node.object,
             _ => self.shape.is_final(element),
         }
     }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
 
-use super::{EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape};
+use super::{Choice, EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape, Variant};
 use crate::CodecError;
-use crate::java::class::{ClassKind, class};
+use crate::java::class::{Class, ClassKind, Layout, class, known};
 use crate::java::probe::{Requested, Step, probe};
 use crate::java::type_hint::{TypeHint, type_hint};
 
@@ -16,8 +16,10 @@ impl Shape {
         let mut inference = Inference {
             probe: probe::<T>,
             path: Vec::new(),
-            shape: Shape { nodes: Vec::new(), structs: Vec::new(), enums: Vec::new() },
+            shape: Shape { nodes: Vec::new(), structs: Vec::new(), enums: Vec::new(), choices: Vec::new() },
             structs: HashMap::new(),
+            choices: HashMap::new(),
+            complete: Vec::new(),
         };
         match inference.place() {
             Ok(_) => {
@@ -36,6 +38,12 @@ impl Shape {
     }
 }
 
+const FIXED: &str = "what `Collections.empty…` and `singleton…` make has a fixed length: use a list or map";
+
+const PROPERTIES: &str = "`order(…)`, `nulls` and `any(…)` go with a struct";
+
+const TAG: &str = "`tag(…)` and `wrapper-…` go with an enum of structs";
+
 /// Longer than the path of any sensible type. A generic type that contains a larger instance of itself has no
 /// end.
 const MAX_PATH: usize = 100;
@@ -46,6 +54,10 @@ struct Inference {
     shape: Shape,
     /// By the name of the Rust type, so that a type that holds itself comes to an end.
     structs: HashMap<(&'static str, &'static str), usize>,
+    /// The same of enums with data.
+    choices: HashMap<(&'static str, &'static str), usize>,
+    /// Of [`Shape::choices`], those whose variants are all known.
+    complete: Vec<usize>,
 }
 
 impl Inference {
@@ -76,7 +88,7 @@ impl Inference {
     }
 
     fn node(&mut self) -> Result<Node, String> {
-        let (mut nullable, mut object, mut hint) = (false, false, None);
+        let (mut nullable, mut object, mut hint, mut named) = (false, false, None, None);
         let kind = loop {
             let requested = self.request()?;
             match requested {
@@ -89,7 +101,8 @@ impl Inference {
                 }
                 Requested::Newtype(name) => {
                     match type_hint(name) {
-                        None => {}
+                        // Others are only the names of Rust's types.
+                        None => named = named.or(Some(name).filter(|name| name.contains('.'))),
                         Some(TypeHint::Value) => break Kind::Value,
                         Some(TypeHint::Object) => object = true,
                         Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
@@ -103,7 +116,10 @@ impl Inference {
                     }
                     self.path.push(Step::Newtype);
                 }
-                requested => break self.kind(requested, hint)?,
+                requested => {
+                    let own = named.filter(|_| hint.is_none()).and_then(|name| own_class(name, requested));
+                    break self.kind(requested, own.or(hint))?;
+                }
             }
         };
         Ok(Node { nullable, object, kind, is_final: false })
@@ -131,6 +147,7 @@ impl Inference {
             (Requested::Seq, Some(TypeHint::Class(class))) => {
                 let element = self.at(Step::Element)?;
                 match class.kind {
+                    ClassKind::Collection(Layout::Empty | Layout::Singleton) => return Err(FIXED.to_owned()),
                     ClassKind::Collection(_) => Kind::Collection(class, element),
                     ClassKind::EnumSet => match self.shape.nodes[element] {
                         Node { nullable: false, object: false, kind: Kind::Enum(_), .. } => {
@@ -141,6 +158,12 @@ impl Inference {
                     _ => return Err(format!("a list is not a {}", class.name)),
                 }
             }
+            (
+                Requested::Map,
+                Some(TypeHint::Class(Class {
+                    kind: ClassKind::Map(Layout::Empty | Layout::Singleton), ..
+                })),
+            ) => return Err(FIXED.to_owned()),
             (Requested::Map, Some(TypeHint::Class(class))) if matches!(class.kind, ClassKind::Map(_)) => {
                 Kind::Map(class, self.at(Step::Key)?, self.at(Step::Value)?)
             }
@@ -181,9 +204,17 @@ impl Inference {
             Requested::Bytes => Kind::Bytes,
             Requested::U8 => return Err("a lone `u8` is no Java type: a byte there is an `i8`".to_owned()),
             Requested::Struct { name, rust, fields } => Kind::Struct(self.class(name, rust, fields)?),
-            Requested::Enum { name, variants } => Kind::Enum(self.constants(name, variants)?),
+            Requested::Enum { name, rust, variants } => match self.has_data(variants)? {
+                false => Kind::Enum(self.constants(name, variants)?),
+                true => Kind::Choice(self.choice(name, rust, variants)?),
+            },
             Requested::Unsupported(what) => return Err(what.to_owned()),
-            Requested::Option | Requested::Newtype(_) | Requested::Seq | Requested::Map | Requested::Unit => {
+            Requested::Option
+            | Requested::Newtype(_)
+            | Requested::Seq
+            | Requested::Map
+            | Requested::Unit
+            | Requested::Data => {
                 return Err(format!("{requested} is no Java value"));
             }
         })
@@ -198,32 +229,117 @@ impl Inference {
         if let Some(&known) = self.structs.get(&(name, rust)) {
             return Ok(known);
         }
-        let Named { form, class, .. } = Form::of(name);
-        if form == Form::Abstract {
+        let named = Named::of(name);
+        if named.form == Form::Abstract {
             return Err("`abstract` goes with an enum".to_owned());
         }
+        if named.tag.is_some() {
+            return Err(TAG.to_owned());
+        }
+        let listed = |word: &str, list: Option<&str>| match list {
+            Some(list) => list.split(',').map(|name| place(word, name.trim(), fields)).collect(),
+            None => Ok(Vec::new()),
+        };
+        let (first, nulls) = (listed("order", named.order)?, listed("nulls", named.nulls.flatten())?);
+        let any = listed("any", named.any)?.first().copied();
+        let nulls = |field| named.nulls == Some(None) || nulls.contains(&field);
         let at = self.shape.structs.len();
         self.structs.insert((name, rust), at);
         let mut sorted: Vec<usize> = (0..fields.len()).collect();
         // Java compares UTF-16.
         sorted.sort_by(|&a, &b| fields[a].encode_utf16().cmp(fields[b].encode_utf16()));
-        let class = class.to_owned();
-        self.shape.structs.push(StructShape { class, form, fields: Vec::new(), sorted });
-        for name in fields {
+        let mut ordered: Vec<usize> =
+            first.iter().chain(&sorted).copied().filter(|at| Some(*at) != any).collect();
+        let mut seen = vec![false; fields.len()];
+        ordered.retain(|&at| !std::mem::replace(&mut seen[at], true));
+        ordered.extend(any);
+        let (class, form) = (named.class.to_owned(), named.form);
+        self.shape.structs.push(StructShape { class, form, fields: Vec::new(), sorted, ordered, any });
+        for (at_field, name) in fields.iter().enumerate() {
             let node = self.at(Step::Field(name))?;
-            self.shape.structs[at].fields.push(Field { name, node });
+            if Some(at_field) == any && !matches!(self.shape.nodes[node].kind, Kind::Map(..)) {
+                return Err(format!("`any({name})` goes with a map"));
+            }
+            self.shape.structs[at].fields.push(Field { name, node, nulls: nulls(at_field) });
         }
         Ok(at)
     }
 
-    fn constants(&mut self, name: &'static str, variants: &'static [&'static str]) -> Result<usize, String> {
-        let named = Form::of(name);
+    /// Whether the variants of an enum have values.
+    fn has_data(&mut self, variants: &'static [&'static str]) -> Result<bool, String> {
+        let mut has_data = None;
         for variant in variants {
             self.path.push(Step::Variant(variant));
-            if !matches!(self.request()?, Requested::Unit) {
-                return Err("a Java enum has no data in its constants".to_owned());
+            let data = match self.request()? {
+                Requested::Data => true,
+                Requested::Unsupported(why) => return Err(why.to_owned()),
+                _ => false,
+            };
+            if has_data.is_some_and(|others| others != data) {
+                return Err("only some of the variants have data".to_owned());
+            }
+            has_data = Some(data);
+            self.path.pop();
+        }
+        Ok(has_data.unwrap_or(false))
+    }
+
+    fn choice(
+        &mut self,
+        name: &'static str,
+        rust: &'static str,
+        variants: &'static [&'static str],
+    ) -> Result<usize, String> {
+        if let Some(&known) = self.choices.get(&(name, rust)) {
+            return Ok(known);
+        }
+        let named = Named::of(name);
+        if named.has_properties() {
+            return Err(PROPERTIES.to_owned());
+        }
+        let Named { form, class, tag, .. } = named;
+        if form != Form::Plain {
+            return Err("an enum with data is a class that others extend".to_owned());
+        }
+        let at = self.shape.choices.len();
+        self.choices.insert((name, rust), at);
+        self.shape.choices.push(Choice { class: class.to_owned(), tag: tag.clone(), variants: Vec::new() });
+        for name in variants {
+            self.path.push(Step::Variant(name));
+            let node = self.at(Step::Newtype)?;
+            match &self.shape.nodes[node] {
+                Node { nullable: true, .. } => {
+                    return Err("a variant is an object, and no `Option`".to_owned());
+                }
+                Node { kind: Kind::Choice(inner), .. } if !self.complete.contains(inner) => {
+                    return Err("an enum that is a variant of itself".to_owned());
+                }
+                Node { kind, .. } if tag.is_some() && !matches!(kind, Kind::Struct(_)) => {
+                    return Err(TAG.to_owned());
+                }
+                _ => {}
             }
             self.path.pop();
+            self.shape.choices[at].variants.push(Variant { name, node });
+        }
+        let choice = &self.shape.choices[at];
+        for (number, variant) in choice.variants.iter().enumerate() {
+            let class = self.shape.class_name(variant.node);
+            if choice.variants[..number].iter().any(|other| self.shape.class_name(other.node) == class) {
+                return Err(format!("two variants are of the class `{class}`"));
+            }
+        }
+        self.complete.push(at);
+        Ok(at)
+    }
+
+    fn constants(&mut self, name: &'static str, variants: &'static [&'static str]) -> Result<usize, String> {
+        let named = Named::of(name);
+        if named.tag.is_some() {
+            return Err(TAG.to_owned());
+        }
+        if named.has_properties() {
+            return Err(PROPERTIES.to_owned());
         }
         let (form, class) = (named.form, named.class);
         let bodies = bodies(&named, variants)?;
@@ -240,7 +356,7 @@ impl Inference {
     /// Like `Order.lines[].price`.
     fn place_name(&self) -> String {
         let mut text = match (self.probe)(&[]) {
-            Ok(Requested::Struct { name, .. }) => format!("`{}", Form::of(name).class),
+            Ok(Requested::Struct { name, .. }) => format!("`{}", Named::of(name).class),
             _ => "`the value".to_owned(),
         };
         for step in &self.path {
@@ -257,6 +373,24 @@ impl Inference {
         text.push('`');
         text
     }
+}
+
+/// The class of a map or list of an application, which is the serde name of a newtype around it.
+fn own_class(name: &'static str, requested: Requested) -> Option<TypeHint> {
+    let kind = match requested {
+        Requested::Map => ClassKind::Map(Layout::Plain),
+        Requested::Seq => ClassKind::Collection(Layout::Plain),
+        _ => return None,
+    };
+    // As long as the shape of the type, which is never freed either.
+    let own = || &*Box::leak(Box::new(Class { name, kind, is_final: false }));
+    Some(TypeHint::Class(known(name).unwrap_or_else(own)))
+}
+
+/// Which field this is.
+fn place(word: &str, name: &str, fields: &[&str]) -> Result<usize, String> {
+    let at = fields.iter().position(|field| *field == name);
+    at.ok_or_else(|| format!("`{word}(…)` names `{name}`, which is no field"))
 }
 
 /// Of each constant, the class of its body.
@@ -424,7 +558,7 @@ mod tests {
         refused::<Order<u64>>("com.acme.Order.lines[]", "`u64` has no Java type");
         refused::<Order<u8>>("com.acme.Order.lines[]", "a byte there is an `i8`");
         refused::<Order<(i32, i32)>>("com.acme.Order.lines[]", "a tuple");
-        refused::<Order<Shaped>>("com.acme.Order.lines[].Data", "no data in its constants");
+        refused::<Order<Shaped>>("com.acme.Order.lines[].Data", "only some of the variants have data");
         refused::<Order<Untagged>>("com.acme.Order.lines[]", "use `java::Value`");
         refused::<Order<Flat>>("com.acme.Order.lines[].key", "`flatten` has no counterpart");
         refused::<Option<Option<i32>>>("the value", "null twice");

@@ -67,6 +67,9 @@ impl<'de> Input<'de> {
                         _ => RawName::Text(self.some_text()?),
                     };
                     self.names.push(name);
+                    if start == 0 {
+                        self.first_class = self.at;
+                    }
                 }
                 Ok(Some(ClassRef::Named(id)))
             }
@@ -77,6 +80,11 @@ impl<'de> Input<'de> {
                 ))),
             },
         }
+    }
+
+    /// Whether the class that was just read is that of the whole payload.
+    pub(in super::super) fn is_behind_first_class(&self) -> bool {
+        self.at == self.first_class
     }
 
     /// Whether a class has this name.

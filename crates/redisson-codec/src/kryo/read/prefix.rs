@@ -2,10 +2,11 @@
 
 use super::super::input::{ClassRef, Input};
 use super::super::{scalar, value};
-use crate::java::class::{Class, ClassKind, TextPart};
-use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+use crate::java::class::{Class, ClassKind, TextPart, known};
+use crate::java::shape::{Choice, EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
+use crate::shown::shown;
 
 /// What a place of a type needs to be read.
 pub(in super::super) struct ReadContext<'a, 'de> {
@@ -35,8 +36,21 @@ pub(super) enum Found {
     Declared,
     /// A collection or map.
     Known(&'static Class),
-    /// Any; or that of a constant, which may have a body.
+    /// Any; that of a constant, which may have a body; or one of several.
     Any(ClassRef),
+    /// One of which nothing is known, and the value is all that follows.
+    Opaque(ClassRef),
+}
+
+/// Which classes fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fit {
+    /// The declared one.
+    Exact,
+    /// And what Java's library has instead of it.
+    Library,
+    /// And, for structs and enums, all others.
+    Any,
 }
 
 impl<'a, 'de> ReadContext<'a, 'de> {
@@ -83,6 +97,10 @@ impl<'a, 'de> ReadContext<'a, 'de> {
     fn null(&self, node: NodeId, found: Found) -> Option<u8> {
         match (&self.node(node).kind, found) {
             (Kind::Value, Found::Any(class)) => value::null(&self.input, class),
+            (Kind::Choice(at), Found::Any(class)) => {
+                let (variant, found) = self.variant(&self.shape.choices[*at], class)?;
+                self.null(variant.node, found)
+            }
             (Kind::String, _) => Some(0x80),
             (Kind::Bytes | Kind::Array(_) | Kind::Enum(_), _) => Some(0),
             (Kind::Scalar(class) | Kind::Text(class), _) => scalar::null(class),
@@ -96,15 +114,71 @@ impl<'a, 'de> ReadContext<'a, 'de> {
 
     /// Whether a value of this class can be what is declared here.
     pub(super) fn check(&self, node: NodeId, class: ClassRef) -> Outcome<Found> {
+        let fit = if self.any_class { Fit::Any } else { Fit::Library };
+        self.found(node, class, fit).ok_or_else(|| self.unexpected_class(node, class))
+    }
+
+    #[cold]
+    pub(super) fn unexpected_class(&self, node: NodeId, class: ClassRef) -> Failure {
+        let (found, at) = (self.input.shown(class), self.input.at);
+        Failure::new(match self.node(node).kind {
+            Kind::Choice(choice) => {
+                let choice = &self.shape.choices[choice];
+                let any = choice.variants.iter().any(|variant| self.node(variant.node).kind == Kind::Value);
+                let end = if any { ", of which it is not known where it ends" } else { "" };
+                let expected = self.shape.classes(choice);
+                format!("expected the class {expected}, found `{found}`{end}, before offset {at}")
+            }
+            _ => {
+                let expected = self.shape.class_name(node);
+                format!("expected the class `{expected}`, found `{found}`, before offset {at}")
+            }
+        })
+    }
+
+    /// The variant for this class. One of exactly this class comes before those that also take others.
+    pub(super) fn variant(&self, choice: &'a Choice, class: ClassRef) -> Option<(&'a Variant, Found)> {
+        [Fit::Exact, Fit::Library].into_iter().find_map(|fit| {
+            let of = |variant: &'a Variant| match self.node(variant.node).kind {
+                Kind::Value if fit == Fit::Exact => None,
+                Kind::Value => Some((variant, self.any_value(class)?)),
+                _ => Some((variant, self.found(variant.node, class, fit)?)),
+            };
+            choice.variants.iter().find_map(of)
+        })
+    }
+
+    /// What a value of this class is for the variant that takes all others. Of an unknown class, it has an
+    /// end that can be found only if it is the whole payload.
+    fn any_value(&self, class: ClassRef) -> Option<Found> {
+        let known = match class {
+            ClassRef::Numbered(_) => true,
+            ClassRef::Named(_) => {
+                self.input.known(class).is_some() || self.input.class_name(class).starts_with('[')
+            }
+        };
+        match known {
+            true => Some(Found::Any(class)),
+            false => self.input.is_behind_first_class().then_some(Found::Opaque(class)),
+        }
+    }
+
+    /// What a value of this class is at a place, if it fits there.
+    fn found(&self, node: NodeId, class: ClassRef, fit: Fit) -> Option<Found> {
         let numbered =
             |number| if class == ClassRef::Numbered(number) { Some(Found::Declared) } else { None };
         let named = |name: &str| self.input.is_named(class, name).then_some(Found::Declared);
         let one_of = |declared: &'static Class, fits: fn(ClassKind) -> bool| match class {
             ClassRef::Named(_) if self.input.is_named(class, declared.name) => Some(Found::Known(declared)),
-            ClassRef::Named(_) => self.input.known(class).filter(|known| fits(known.kind)).map(Found::Known),
+            ClassRef::Named(_) if fit == Fit::Exact => None,
+            ClassRef::Named(_) => match self.input.known(class) {
+                Some(known) => fits(known.kind).then_some(Found::Known(known)),
+                // One of an application, which is written like others.
+                None => (fit == Fit::Any && fits(declared.kind)).then_some(Found::Known(declared)),
+            },
             ClassRef::Numbered(_) => None,
         };
-        let found = match &self.node(node).kind {
+        match &self.node(node).kind {
             Kind::Boolean => numbered(Numbered::Boolean),
             Kind::Byte => numbered(Numbered::Byte),
             Kind::Short => numbered(Numbered::Short),
@@ -121,7 +195,17 @@ impl<'a, 'de> ReadContext<'a, 'de> {
             }
             Kind::Scalar(declared) | Kind::Text(declared) => named(declared.name),
             Kind::Optional(_) => named("java.util.Optional"),
+            Kind::Value if fit == Fit::Exact => None,
             Kind::Value => Some(Found::Any(class)),
+            Kind::Choice(at) => {
+                let choice = &self.shape.choices[*at];
+                let mut nodes = choice.variants.iter().map(|variant| variant.node);
+                let fits = match fit {
+                    Fit::Exact => nodes.any(|node| self.found(node, class, fit).is_some()),
+                    _ => self.variant(choice, class).is_some(),
+                };
+                fits.then_some(Found::Any(class))
+            }
             Kind::Array(_) => named(&self.shape.array_class(node)),
             Kind::Collection(declared, _) | Kind::EnumSet(declared, _) => {
                 one_of(declared, |kind| matches!(kind, ClassKind::Collection(_) | ClassKind::EnumSet))
@@ -129,12 +213,12 @@ impl<'a, 'de> ReadContext<'a, 'de> {
             Kind::Map(declared, ..) => one_of(declared, |kind| matches!(kind, ClassKind::Map(_))),
             Kind::Struct(at) => {
                 let named = named(&self.shape.structs[*at].class);
-                let other = || self.any_class && matches!(class, ClassRef::Named(_));
+                let other = || fit == Fit::Any && matches!(class, ClassRef::Named(_));
                 named.or_else(|| other().then_some(Found::Declared))
             }
             Kind::Enum(at) => {
                 let declared = &self.shape.enums[*at];
-                let known = self.is_enum(declared, class) || self.any_class;
+                let known = self.is_enum(declared, class) || fit == Fit::Any;
                 let found = match declared.form {
                     // Which constants have this class is seen when the constant is read.
                     Form::Abstract if !self.any_class => Found::Any(class),
@@ -142,12 +226,24 @@ impl<'a, 'de> ReadContext<'a, 'de> {
                 };
                 (known && matches!(class, ClassRef::Named(_))).then_some(found)
             }
-        };
-        found.ok_or_else(|| {
-            let expected = self.shape.class_name(node);
-            let (found, at) = (self.input.shown(class), self.input.at);
-            Failure::new(format!("expected the class `{expected}`, found `{found}`, before offset {at}"))
-        })
+        }
+    }
+
+    /// Refuses a list or map of a class that Redisson leaves to Java's own serialization.
+    #[inline]
+    pub(super) fn not_serialized_by_java(&self, class: &Class) -> Outcome<()> {
+        match self.input.follows(b"\xac\xed\x00\x05") && known(class.name).is_none() {
+            true => Err(self.serialized_by_java(class)),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn serialized_by_java(&self, class: &Class) -> Failure {
+        let (class, at) = (shown(class.name), self.input.at);
+        Failure::new(format!(
+            "Java's own serialization wrote the object of the class `{class}` at offset {at}"
+        ))
     }
 
     /// A constant with a body has a class of its own: `Level$1`.

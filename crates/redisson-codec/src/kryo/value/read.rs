@@ -2,7 +2,7 @@
 
 use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
 use crate::java::class::{Class, ClassKind, Layout};
-use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Text, Value};
+use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
 use crate::kryo::numbered::Numbered;
@@ -61,6 +61,14 @@ pub(in crate::kryo) fn read(input: &mut Input<'_>, class: ClassRef) -> Outcome<V
         Numbered::Long => Value::Long(input.long()?),
         Numbered::Double => Value::Double(f64::from_le_bytes(input.array()?)),
     })
+}
+
+/// All that follows, of a class of which nothing is known.
+pub(in crate::kryo) fn opaque(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
+    let class = input.class_name(class).into_owned().into();
+    let bytes = input.take(input.left())?;
+    memory::take(size_of::<Opaque>() + bytes.len())?;
+    Ok(Value::Opaque(Box::new(Opaque { class, bytes: bytes.to_vec() })))
 }
 
 fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {

@@ -2,7 +2,7 @@
 
 use super::{COMPARATORS, Final, Names, constants_of, final_element, null_of};
 use crate::java::class::{ClassKind, Layout, known};
-use crate::java::{ClassName, Collection, Constant, Map, Value};
+use crate::java::{ClassName, Collection, Constant, Map, Opaque, Value};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
@@ -18,8 +18,24 @@ pub(in crate::kryo) fn write(output: &mut Output, value: &Value) -> Outcome<()> 
         output.byte(0);
         return Ok(());
     }
+    if let Value::Opaque(value) = value {
+        return write_opaque(output, value);
+    }
     write_class(output, value);
     write_content(output, value)
+}
+
+/// The numbers of classes in it are those of a payload that begins with it.
+fn write_opaque(output: &mut Output, value: &Opaque) -> Outcome<()> {
+    if output.here().at > 0 {
+        return Err(Failure::new(format!(
+            "an object of the unknown class `{}` can only be a whole payload",
+            shown(&value.class)
+        )));
+    }
+    output.class(value.class.clone().into_owned());
+    output.raw(&value.bytes);
+    Ok(())
 }
 
 fn write_class(output: &mut Output, value: &Value) {

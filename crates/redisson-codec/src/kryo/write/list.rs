@@ -3,11 +3,11 @@
 use serde::ser::{Serialize, SerializeSeq};
 
 use super::super::output::{Output, Spot, WrittenClass};
-use super::super::value;
 use super::ValueWriter;
 use super::byte::ByteWriter;
 use super::map::length_of;
 use super::plan::{Content, ElementForm, ListPlan, Plan, Site};
+use crate::java::class::Layout;
 use crate::kryo::failure::{Failure, Outcome};
 
 /// The elements of a list or array.
@@ -62,6 +62,7 @@ impl<'w> ListWriter<'w> {
                 self.output.written(self.constant.unwrap_or(class));
                 self.output.varint(length - 1);
             }
+            ElementForm::Declared if self.list.layout == Layout::Immutable => self.output.varint(length),
             ElementForm::Declared => {
                 self.output.flagged(nulls, length);
                 self.comparator();
@@ -71,7 +72,7 @@ impl<'w> ListWriter<'w> {
                 self.comparator();
                 if count > 0 {
                     self.output.written(self.element.class);
-                    self.output.byte(nulls.into());
+                    self.nullable(nulls);
                 }
             }
             ElementForm::Any => {
@@ -82,10 +83,18 @@ impl<'w> ListWriter<'w> {
         Ok(())
     }
 
+    /// Whether there are nulls among the elements, where there may be.
+    #[inline]
+    fn nullable(&mut self, nulls: bool) {
+        if self.list.layout != Layout::Immutable {
+            self.output.byte(nulls.into());
+        }
+    }
+
     /// In natural order there is none.
     #[inline]
     fn comparator(&mut self) {
-        if self.list.sorted {
+        if self.list.layout == Layout::Sorted {
             self.output.byte(0);
         }
     }
@@ -100,10 +109,7 @@ impl<'w> ListWriter<'w> {
         let (null, once) = match (self.list.each, same) {
             (ElementForm::Any, Same::One(same)) => {
                 self.same_header(Some(same))?;
-                let null = match self.element.content {
-                    Content::Enum(_) => Some(0),
-                    _ => value::null_of(self.output.class_name(same)),
-                };
+                let null = self.plan.null_of(self.element, same, self.output.class_name(same));
                 (null, Some(same))
             }
             (ElementForm::Any | ElementForm::Same, Same::Null) => {
@@ -163,7 +169,7 @@ impl<'w> ListWriter<'w> {
             None => {}
             Some(same) => {
                 self.output.written(same);
-                self.output.byte((self.nulls > 0).into());
+                self.nullable(self.nulls > 0);
             }
         }
         Ok(())
@@ -210,6 +216,9 @@ impl SerializeSeq for ListWriter<'_> {
     }
 
     fn end(mut self) -> Outcome<()> {
+        if self.nulls > 0 && self.list.layout == Layout::Immutable {
+            return Err(Failure::new("a null in a list or set that holds none"));
+        }
         let right = self.count == self.announced
             && match self.list.each {
                 // The header says that the classes of the elements differ.

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use serde::de::DeserializeOwned;
 
 use super::super::output::{Name, WrittenClass};
-use super::super::scalar;
+use super::super::{scalar, value};
 use crate::CodecError;
-use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::class::{Class, ClassKind, Layout, known};
 use crate::java::per_type::{Last, PerType};
-use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::kryo::numbered::Numbered;
 
 /// A type, as it is written.
@@ -71,6 +71,7 @@ pub(super) enum Content {
     /// Which of [`Plan::structs`].
     Struct(usize),
     Enum(EnumPlan),
+    Choice(Vec<VariantPlan>),
 }
 
 /// A list or array.
@@ -79,8 +80,7 @@ pub(super) struct ListPlan {
     pub(super) element: SiteId,
     /// The byte that an element of the declared class is if it is null.
     pub(super) null: Option<u8>,
-    /// In its prefix is a comparator.
-    pub(super) sorted: bool,
+    pub(super) layout: Layout,
 }
 
 /// How a list says the classes of its elements.
@@ -127,9 +127,17 @@ pub(super) struct EnumPlan {
     pub(super) bodies: Vec<WrittenClass>,
 }
 
+/// A class of several that may be at a place.
+pub(super) struct VariantPlan {
+    pub(super) name: &'static str,
+    pub(super) site: SiteId,
+    /// The byte that a value of the class itself is if it is null.
+    null: Option<u8>,
+}
+
 /// An array of bytes as a list.
 pub(super) static BYTES: ListPlan =
-    ListPlan { each: ElementForm::Byte, element: 0, null: None, sorted: false };
+    ListPlan { each: ElementForm::Byte, element: 0, null: None, layout: Layout::Plain };
 
 static PLANS: PerType<Plan> = PerType::new(&LAST);
 
@@ -144,7 +152,16 @@ impl Plan {
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     #[inline]
     pub(in super::super) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Plan, CodecError> {
-        PLANS.of::<T>(|| Ok(Plan::new(Shape::of::<T>()?)))
+        PLANS.of::<T>(|| {
+            let shape = Shape::of::<T>()?;
+            match shape.nodes.iter().find_map(|node| serialized_by_java(&node.kind)) {
+                Some(class) => Err(CodecError::new(format!(
+                    "`{}` cannot be written as Kryo 5: Redisson leaves the class `{class}` to Java's own serialization",
+                    std::any::type_name::<T>()
+                ))),
+                None => Ok(Plan::new(shape)),
+            }
+        })
     }
 
     fn new(shape: &'static Shape) -> Plan {
@@ -182,6 +199,29 @@ impl Plan {
     #[inline]
     pub(super) fn class(&'static self, at: usize) -> &'static StructPlan {
         &self.structs[at]
+    }
+
+    /// The byte that a value of this class itself is if it is null, at a place where others may be, too.
+    pub(super) fn null_of(&self, place: &Site, class: WrittenClass, name: &str) -> Option<u8> {
+        match &place.content {
+            Content::Enum(_) => Some(0),
+            Content::Choice(variants) => {
+                self.null_of_variant(variants, class).unwrap_or_else(|| value::null_of(name))
+            }
+            _ => value::null_of(name),
+        }
+    }
+
+    /// The same of a class that is one of the variants.
+    fn null_of_variant(&self, variants: &[VariantPlan], class: WrittenClass) -> Option<Option<u8>> {
+        variants.iter().find_map(|variant| {
+            let site = &self.sites[variant.site];
+            match &site.content {
+                Content::Enum(constants) if constants.bodies.contains(&class) => Some(Some(0)),
+                Content::Choice(variants) => self.null_of_variant(variants, class),
+                _ => (site.class == class).then_some(variant.null),
+            }
+        })
     }
 }
 
@@ -235,7 +275,7 @@ impl Planner {
                     Kind::Array(_) | Kind::Bytes if !node.object => Prefix::Null(0),
                     _ => self.declared(element),
                 };
-                self.list(ElementForm::Array, element, prefix, false, false)
+                self.list(ElementForm::Array, element, prefix, false, Layout::Plain)
             }
             Kind::EnumSet(_, element) => {
                 // That of the first constant in the set, or of the enum's if there is none.
@@ -243,28 +283,29 @@ impl Planner {
                     Some(constants) => self.named(constants.class_of(0)),
                     None => self.class(element),
                 };
-                self.list(ElementForm::Constant(class), element, Prefix::Nothing, false, false)
+                self.list(ElementForm::Constant(class), element, Prefix::Nothing, false, Layout::Plain)
             }
             Kind::Collection(class, element) => {
                 let node = &shape.nodes[element];
                 let (each, prefix) = if generic && node.is_final {
                     (ElementForm::Declared, Prefix::Element)
-                } else if node.kind == Kind::Value || self.is_abstract(element) {
+                } else if matches!(node.kind, Kind::Value | Kind::Choice(_)) || self.is_abstract(element) {
                     (ElementForm::Any, Prefix::Class)
                 } else {
                     (ElementForm::Same, Prefix::Element)
                 };
-                self.list(each, element, prefix, generic, is_sorted(class))
+                self.list(each, element, prefix, generic, layout(class))
             }
             Kind::Map(class, key, value) => {
-                let prefix = |planner: &Self, node| match generic {
-                    true => planner.reference(node),
-                    false => Prefix::Class,
+                let prefix = |planner: &Self, node| match planner.reference(node) {
+                    _ if !generic => Prefix::Class,
+                    Prefix::Null(_) | Prefix::Flag if layout(class) == Layout::Immutable => Prefix::Nothing,
+                    prefix => prefix,
                 };
                 let (key_prefix, value_prefix) = (prefix(self, key), prefix(self, value));
                 let key = self.site(key, key_prefix, generic);
                 let value = self.site(value, value_prefix, generic);
-                Content::Map(MapPlan { key, value, sorted: is_sorted(class) })
+                Content::Map(MapPlan { key, value, sorted: layout(class) == Layout::Sorted })
             }
             Kind::Struct(at) => {
                 self.fields(at);
@@ -279,6 +320,14 @@ impl Planner {
                 let bodies = bodies.map(|ordinal| self.named(constants.class_of(ordinal))).collect();
                 Content::Enum(EnumPlan { variants: constants.variants, bodies })
             }
+            Kind::Choice(at) => {
+                let variant = |variant: &Variant| VariantPlan {
+                    name: variant.name,
+                    site: self.site(variant.node, Prefix::Class, false),
+                    null: null(&shape.nodes[variant.node]),
+                };
+                Content::Choice(shape.choices[at].variants.iter().map(variant).collect())
+            }
         }
     }
 
@@ -288,10 +337,10 @@ impl Planner {
         element: NodeId,
         prefix: Prefix,
         generic: bool,
-        sorted: bool,
+        layout: Layout,
     ) -> Content {
         let null = null(&self.shape.nodes[element]);
-        Content::List(ListPlan { each, element: self.site(element, prefix, generic), null, sorted })
+        Content::List(ListPlan { each, element: self.site(element, prefix, generic), null, layout })
     }
 
     fn fields(&mut self, at: usize) {
@@ -373,6 +422,19 @@ fn null(node: &Node) -> Option<u8> {
     }
 }
 
-fn is_sorted(class: &Class) -> bool {
-    matches!(class.kind, ClassKind::Collection(Layout::Sorted) | ClassKind::Map(Layout::Sorted))
+/// The class of a list or map, if it is one of the library that Kryo has no serializer for.
+fn serialized_by_java(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Collection(class, _) | Kind::Map(class, ..) => {
+            (class.name.starts_with("java.") && known(class.name).is_none()).then_some(class.name)
+        }
+        _ => None,
+    }
+}
+
+fn layout(class: &Class) -> Layout {
+    match class.kind {
+        ClassKind::Collection(layout) | ClassKind::Map(layout) => layout,
+        _ => Layout::Plain,
+    }
 }

@@ -22,6 +22,7 @@ import org.redisson.codec.TypedJsonJacksonCodec;
  * What Redisson's codecs make of values, without a server.
  *
  * <p>{@code Vectors write CODEC} prints the rows of a file of vectors: the {@link Samples}, each as this codec writes it.
+ * {@code Vectors classes CODEC} does so with {@link Classes}, and {@code Vectors mapper CODEC} with {@link Mappers}.
  *
  * <p>{@code Vectors again} reads lines of a codec, a tab and a payload in hex, and answers each with what Redisson writes when
  * it has read that payload, in hex; or with ! and why it does not read or write it.
@@ -36,20 +37,24 @@ public final class Vectors {
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
         System.setOut(System.err);
         if (args.length == 2 && args[0].equals("write")) {
-            write(args[1], answers);
+            write(args[1], Samples.of(args[1]), answers);
+        } else if (args.length == 2 && args[0].equals("classes")) {
+            write(args[1], Classes.samples(), answers);
+        } else if (args.length == 2 && args[0].equals("mapper")) {
+            write(args[1], Mappers.samples(), answers);
         } else if (args.length == 1 && args[0].equals("again")) {
             again(answers);
         } else {
-            System.err.println("usage: Vectors write <codec> | again");
+            System.err.println("usage: Vectors write <codec> | classes <codec> | mapper <codec> | again");
             System.exit(2);
         }
         answers.flush();
         System.exit(0);
     }
 
-    private static void write(String name, PrintStream rows) throws IOException {
+    private static void write(String name, Map<String, Object> samples, PrintStream rows) throws IOException {
         rows.println("# name\tJava class\tvalue as plain JSON\tbytes in hex, as Redisson 4.7.0 writes them");
-        for (Map.Entry<String, Object> sample : Samples.of(name).entrySet()) {
+        for (Map.Entry<String, Object> sample : samples.entrySet()) {
             Object value = sample.getValue();
             String payload;
             try {
@@ -58,7 +63,8 @@ public final class Vectors {
                 System.err.println(sample.getKey() + ": " + e.getMessage());
                 continue;
             }
-            String json = Json.MAPPER.writeValueAsString(value);
+            // That mapper has its own forms of times.
+            String json = name.startsWith("mapper-") ? "!" : Json.MAPPER.writeValueAsString(value);
             rows.println(String.join("\t", sample.getKey(), value.getClass().getName(), json, payload));
         }
     }
@@ -88,7 +94,8 @@ public final class Vectors {
             if (name.startsWith(TYPED)) {
                 return new TypedJsonJacksonCodec(Class.forName(name.substring(TYPED.length())));
             }
-            return NamedCodec.of(name).redisson();
+            Codec mapper = Mappers.codec(name);
+            return mapper == null ? NamedCodec.of(name).redisson() : mapper;
         } catch (ClassNotFoundException | UnknownCodecException e) {
             throw new IllegalArgumentException(e);
         }

@@ -1,0 +1,293 @@
+//! Times as Jackson's `JavaTimeModule` writes them: arrays of numbers, decimal seconds, texts.
+
+use super::failure::Failure;
+use super::mapper::{Mapper, Times};
+use super::node::{Is, Node};
+use super::value::as_text;
+use crate::java::class::Scalar;
+use crate::java::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Value};
+
+/// Why a time is not written by Redisson's own mapper.
+const NO_MODULE: &str =
+    "Redisson's own mapper has no module for it; `JsonJackson::with_mapper` is for one that has";
+
+pub(super) fn refused(class: &str, why: &str) -> Failure {
+    Failure::new(format!("a {class} is not written: {why}"))
+}
+
+/// A time of one of these classes, in any of its forms.
+pub(super) fn read(kind: Scalar, node: &Node<'_>, mapper: &Mapper) -> Option<Value> {
+    let text = as_text(node);
+    Some(match kind {
+        Scalar::LocalDateTime => Value::LocalDateTime(match (text, &mapper.local_date_time) {
+            (Some(text), Some(pattern)) => pattern.parse_date_time(text).or_else(|| text.parse().ok())?,
+            (Some(text), None) => text.parse().ok()?,
+            _ => {
+                let [year, month, day, time @ ..] = &numbers(node)?[..] else { return None };
+                LocalDateTime::new(date(&[*year, *month, *day])?, self::time(time)?)
+            }
+        }),
+        Scalar::LocalDate => Value::LocalDate(match (text, &mapper.local_date) {
+            (Some(text), Some(pattern)) => pattern.parse_date(text).or_else(|| text.parse().ok())?,
+            (Some(text), None) => text.parse().ok()?,
+            _ => date(&numbers(node)?)?,
+        }),
+        Scalar::LocalTime => Value::LocalTime(match (text, &mapper.local_time) {
+            (Some(text), Some(pattern)) => pattern.parse_time(text).or_else(|| text.parse().ok())?,
+            (Some(text), None) => text.parse().ok()?,
+            _ => time(&numbers(node)?)?,
+        }),
+        Scalar::Instant => match text {
+            Some(text) => Value::Instant(text.parse().ok()?),
+            None => {
+                let (seconds, nanos) = seconds(node)?;
+                Value::Instant(Instant::new(seconds, nanos)?)
+            }
+        },
+        Scalar::Duration => match text {
+            Some(text) => Value::Duration(text.parse().ok()?),
+            None => {
+                let (seconds, nanos) = seconds(node)?;
+                Value::Duration(Duration::new(seconds, nanos)?)
+            }
+        },
+        Scalar::Date => match (text, &node.is) {
+            (Some(text), _) => Value::Date(date_of(text)?),
+            (None, Is::Int(millis)) => Value::Date(Date::from_millis(*millis)),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// The elements of a list of integers.
+fn numbers(node: &Node<'_>) -> Option<Vec<i64>> {
+    let (Is::Array(elements) | Is::Bare(elements)) = &node.is else { return None };
+    let number = |element: &Node<'_>| match element.is {
+        Is::Int(number) => Some(number),
+        _ => None,
+    };
+    // None has more.
+    if elements.len() > 7 { None } else { elements.iter().map(number).collect() }
+}
+
+fn date(parts: &[i64]) -> Option<LocalDate> {
+    let [year, month, day] = *parts else { return None };
+    LocalDate::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?)
+}
+
+fn time(parts: &[i64]) -> Option<LocalTime> {
+    let (hour, minute, second, nano) = match *parts {
+        [hour, minute] => (hour, minute, 0, 0),
+        [hour, minute, second] => (hour, minute, second, 0),
+        [hour, minute, second, nano] => (hour, minute, second, nano),
+        _ => return None,
+    };
+    let [hour, minute, second] = [hour, minute, second].map(u8::try_from);
+    LocalTime::new(hour.ok()?, minute.ok()?, second.ok()?, nano.try_into().ok()?)
+}
+
+/// Seconds and nanoseconds of a decimal number.
+fn seconds(node: &Node<'_>) -> Option<(i64, u32)> {
+    let text = match &node.is {
+        Is::Int(seconds) => return Some((*seconds, 0)),
+        Is::Number(text) => &text[..],
+        Is::Decimal(number) => &number.to_string(),
+        _ => return None,
+    };
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if fraction.len() > 9 || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let nanos: i128 = format!("{fraction:0<9}").parse().ok()?;
+    let total = i128::from(whole.parse::<i64>().ok()?) * NANOS + nanos;
+    let total = if negative { -total } else { total };
+    Some((total.div_euclid(NANOS).try_into().ok()?, total.rem_euclid(NANOS) as u32))
+}
+
+const NANOS: i128 = 1_000_000_000;
+
+/// As `StdDateFormat` reads it: with an offset, which may lack the colon.
+fn date_of(text: &str) -> Option<Date> {
+    let (at, offset) = split_offset(text)?;
+    let instant: Instant = format!("{at}Z").parse().ok()?;
+    let seconds = instant.seconds().checked_sub(offset_minutes(offset)? * 60)?;
+    let date = Date::from_millis(seconds.checked_mul(1000)? + i64::from(instant.nanos() / 1_000_000));
+    (date.millis() >= GREGORIAN).then_some(date)
+}
+
+/// 1582-10-15. Before that, `java.util.Date` prints Julian days.
+const GREGORIAN: i64 = -12_219_292_800_000;
+
+/// A time as this mapper writes it, or why it does not.
+pub(super) fn write(value: &Value, mapper: &Mapper) -> Result<Is<'static>, &'static str> {
+    const YEAR: &str = "the pattern has no era, which a year before 1 needs";
+    let texts = mapper.times == Times::Texts;
+    let text = |text: Option<String>| text.map(|text| Is::Text(text.into())).ok_or(YEAR);
+    match *value {
+        Value::Date(date) if !texts => return Ok(Is::Int(date.millis())),
+        Value::Date(date) => {
+            return date_text(date)
+                .map(|text| Is::Text(text.into()))
+                .ok_or("before 1582, Java prints days of another calendar");
+        }
+        _ if mapper.times == Times::Refused => return Err(NO_MODULE),
+        _ => {}
+    }
+    Ok(match *value {
+        Value::LocalDateTime(value) => match &mapper.local_date_time {
+            Some(pattern) => text(pattern.print_date_time(value))?,
+            None if texts => Is::Text(format!("{}T{}", value.date(), iso(value.time())).into()),
+            None => list(date_parts(value.date()).into_iter().chain(time_parts(value.time()))),
+        },
+        Value::LocalDate(value) => match &mapper.local_date {
+            Some(pattern) => text(pattern.print_date(value))?,
+            None if texts => Is::Text(value.to_string().into()),
+            None => list(date_parts(value)),
+        },
+        Value::LocalTime(value) => match &mapper.local_time {
+            Some(pattern) => text(pattern.print_time(value))?,
+            None if texts => Is::Text(iso(value).into()),
+            None => list(time_parts(value)),
+        },
+        Value::Instant(value) if texts => Is::Text(value.to_string().into()),
+        Value::Instant(value) => decimal(value.seconds(), value.nanos()),
+        // A feature of its own makes it a text.
+        Value::Duration(value) => decimal(value.seconds(), value.nanos()),
+        _ => return Err("it is no time"),
+    })
+}
+
+/// The text of a time for which there is only the text.
+pub(super) fn read_text(class: &str, node: &Node<'_>) -> Option<String> {
+    if let Some(text) = as_text(node) {
+        return Some(text.to_owned());
+    }
+    match (class, &node.is) {
+        ("java.time.Year", Is::Int(year)) => Some(year.to_string()),
+        ("java.time.YearMonth", _) => {
+            let [year, month] = numbers(node)?[..] else { return None };
+            let day = date(&[year, month, 1])?.to_string();
+            Some(day.strip_suffix("-01")?.to_owned())
+        }
+        ("java.time.OffsetTime", Is::Array(parts) | Is::Bare(parts)) => {
+            let (offset, parts) = parts.split_last()?;
+            let parts = Node { at: node.at, is: Is::Array(parts.to_vec()) };
+            Some(format!("{}{}", time(&numbers(&parts)?)?, as_text(offset)?))
+        }
+        // As Java reads it: in UTC.
+        ("java.time.OffsetDateTime" | "java.time.ZonedDateTime", _) => {
+            let (seconds, nanos) = seconds(node)?;
+            let zone = if class == "java.time.ZonedDateTime" { "[UTC]" } else { "" };
+            Some(format!("{}{zone}", Instant::new(seconds, nanos)?))
+        }
+        _ => None,
+    }
+}
+
+/// The same as this mapper writes it, or why it does not.
+pub(super) fn write_text(class: &str, text: &str, mapper: &Mapper) -> Result<Is<'static>, &'static str> {
+    const WRONG: &str = "it is no text of this class";
+    let as_it_is = || Ok(Is::Text(text.to_owned().into()));
+    match (class, mapper.times) {
+        (_, Times::Refused) => Err(NO_MODULE),
+        ("java.time.Year", Times::Numbers) => text.parse().map(Is::Int).map_err(|_| WRONG),
+        ("java.time.YearMonth", Times::Numbers) => {
+            let day: LocalDate = format!("{text}-01").parse().map_err(|_| WRONG)?;
+            Ok(list([day.year().into(), day.month().into()]))
+        }
+        ("java.time.OffsetTime", times) => {
+            let (at, offset) = split_offset(text).ok_or(WRONG)?;
+            let at: LocalTime = at.parse().map_err(|_| WRONG)?;
+            if times == Times::Texts {
+                return Ok(Is::Text(format!("{}{offset}", iso(at)).into()));
+            }
+            let parts = time_parts(at).into_iter().map(|part| Is::Int(part).into());
+            Ok(Is::Array(parts.chain([Node::text(offset.to_owned())]).collect()))
+        }
+        ("java.time.OffsetDateTime" | "java.time.ZonedDateTime", times) => {
+            let text = text.split_once('[').map_or(text, |(text, _)| text);
+            let (at, offset) = split_offset(text).ok_or("the text has no offset")?;
+            let at: LocalDateTime = at.parse().map_err(|_| WRONG)?;
+            if times == Times::Texts {
+                return Ok(Is::Text(format!("{}T{}{offset}", at.date(), iso(at.time())).into()));
+            }
+            let utc: Instant = format!("{at}Z").parse().map_err(|_| WRONG)?;
+            let offset = offset_minutes(offset).ok_or(WRONG)?;
+            Ok(decimal(utc.seconds() - offset * 60, utc.nanos()))
+        }
+        _ => as_it_is(),
+    }
+}
+
+/// The text before the offset, and the offset.
+fn split_offset(text: &str) -> Option<(&str, &str)> {
+    if let Some(at) = text.strip_suffix('Z') {
+        return Some((at, "Z"));
+    }
+    // The first one may be the sign of a year, and there are some in a date.
+    let from = text.rfind(['+', '-']).filter(|from| text[..*from].contains(':'))?;
+    Some(text.split_at(from))
+}
+
+/// `Z`, `+02:00` or `+0200`.
+fn offset_minutes(offset: &str) -> Option<i64> {
+    if offset == "Z" {
+        return Some(0);
+    }
+    let digits: String = offset.get(1..)?.chars().filter(|c| *c != ':').collect();
+    let valid = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let minutes: i64 = valid.then(|| digits.parse::<i64>().ok())??;
+    let minutes = minutes / 100 * 60 + minutes % 100;
+    Some(if offset.starts_with('-') { -minutes } else { minutes })
+}
+
+fn list(numbers: impl IntoIterator<Item = i64>) -> Is<'static> {
+    Is::Array(numbers.into_iter().map(|number| Is::Int(number).into()).collect())
+}
+
+fn date_parts(date: LocalDate) -> [i64; 3] {
+    [date.year().into(), date.month().into(), date.day().into()]
+}
+
+/// Without the seconds and nanoseconds at the end that are 0.
+fn time_parts(time: LocalTime) -> Vec<i64> {
+    let mut parts =
+        vec![time.hour().into(), time.minute().into(), time.second().into(), i64::from(time.nano())];
+    while parts.len() > 2 && parts.last() == Some(&0) {
+        parts.pop();
+    }
+    parts
+}
+
+/// Unlike `LocalTime.toString`, with the seconds, and without the zeros at the end of a fraction.
+fn iso(time: LocalTime) -> String {
+    let text = format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second());
+    match time.nano() {
+        0 => text,
+        nano => format!("{text}.{}", format!("{nano:09}").trim_end_matches('0')),
+    }
+}
+
+fn decimal(seconds: i64, nanos: u32) -> Is<'static> {
+    if (seconds, nanos) == (0, 0) {
+        return Is::Number("0.0".into());
+    }
+    let total = i128::from(seconds) * NANOS + i128::from(nanos);
+    let (whole, nanos) = (total.abs() / NANOS, total.abs() % NANOS);
+    let sign = if total < 0 { "-" } else { "" };
+    Is::Number(format!("{sign}{whole}.{nanos:09}").into())
+}
+
+/// As `StdDateFormat` prints it.
+fn date_text(date: Date) -> Option<String> {
+    let millis = date.millis();
+    let instant = Instant::new(millis.div_euclid(1000), 0).filter(|_| millis >= GREGORIAN)?;
+    let text = instant.to_string();
+    Some(format!("{}.{:03}+00:00", text.strip_suffix('Z')?, millis.rem_euclid(1000)))
+}

@@ -1,0 +1,126 @@
+//! Object mappers of an application. What Redisson writes with each is in the vectors `mapper-…`;
+//! `Mappers.java` has the mappers and the values.
+
+use codec::java::{self, Date, Duration, Instant, LocalDate, LocalDateTime, Uuid, Value};
+use codec::{JsonJackson, Mapper, WithMapper};
+use redelay_compat_values::annotated::*;
+use redelay_compat_values::clock::Clock;
+use redelay_compat_values::tasks::*;
+use redelay_compat_values::zoo::{Entries, Status};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::places::is;
+use super::*;
+
+fn numbers() -> WithMapper<JsonJackson> {
+    JsonJackson.with_mapper(Mapper::new().java_time())
+}
+
+fn text() -> WithMapper<JsonJackson> {
+    JsonJackson.with_mapper(Mapper::new().java_time_as_text())
+}
+
+fn wrapper() -> WithMapper<JsonJackson> {
+    JsonJackson.with_mapper(Mapper::new().wrapper_array().java_time())
+}
+
+fn patterns() -> WithMapper<JsonJackson> {
+    let mapper = Mapper::new().wrapper_array().local_date_time("yyyy-MM-dd HH:mm:ss.SSS").unwrap();
+    let mapper = mapper.local_date("d.M.uuuu").unwrap().local_time("H'h'mm").unwrap();
+    JsonJackson.with_mapper(mapper)
+}
+
+/// Each row as the type that is in its name, and as a `Value`.
+fn of_redisson(codec: &WithMapper<JsonJackson>, file: &str) {
+    fn as_a<T: Debug + Serialize + DeserializeOwned + 'static>(
+        codec: &WithMapper<JsonJackson>,
+        row: &Row,
+    ) -> Option<String> {
+        is::<T>(codec, row)
+    }
+
+    let mut wrong = Vec::new();
+    for row in rows(file) {
+        let kind = row.name.split_once('.').map_or(&row.name[..], |(kind, _)| kind);
+        let lossy = file == "mapper-patterns" && ["local", "day"].contains(&kind);
+        wrong.extend(match (kind, &row.name[..]) {
+            ("local", _) => as_a::<Clock<LocalDateTime>>(codec, &row),
+            ("day", _) => as_a::<Clock<LocalDate>>(codec, &row),
+            ("instant", _) => as_a::<Clock<Instant>>(codec, &row),
+            ("gap", _) => as_a::<Clock<Duration>>(codec, &row),
+            ("date", "date.-62135596800000") if file == "mapper-text" => None,
+            ("date", _) => as_a::<Clock<Date>>(codec, &row),
+            ("longs", _) => as_a::<Clock<i64>>(codec, &row),
+            (_, "open.0") => as_a::<Clock<Uuid>>(codec, &row),
+            (_, "open.1") => as_a::<Clock<Status>>(codec, &row),
+            (_, "open.2") => as_a::<Clock<java::array::Of<Vec<i64>>>>(codec, &row),
+            (_, "open.3") => as_a::<Clock<java::array::Of<Vec<Option<i64>>>>>(codec, &row),
+            (_, "open.5") => as_a::<Clock<f32>>(codec, &row),
+            (_, "open.6") => as_a::<Clock<i16>>(codec, &row),
+            (_, "open.8") => as_a::<Clock<Vec<i64>>>(codec, &row),
+            (_, "open.9") => as_a::<Clock<Entries<String, i64>>>(codec, &row),
+            (_, "open.10") => as_a::<Clock<Vec<u8>>>(codec, &row),
+            ("open" | "text", _) => as_a::<Clock>(codec, &row),
+            (_, "root.local") => as_a::<LocalDateTime>(codec, &row),
+            (_, "root.day") => as_a::<LocalDate>(codec, &row),
+            (_, "root.instant") => as_a::<Instant>(codec, &row),
+            (_, "root.date") => as_a::<Date>(codec, &row),
+            (_, "root.long") => as_a::<i64>(codec, &row),
+            (_, "root.uuid") => as_a::<Uuid>(codec, &row),
+            (_, "root.longs") => as_a::<Vec<i64>>(codec, &row),
+            ("root", _) => as_a::<Value>(codec, &row),
+            ("task", _) => as_a::<Task>(codec, &row),
+            ("job", _) => as_a::<Job>(codec, &row),
+            ("batch", _) => as_a::<Batch>(codec, &row),
+            (_, "tasks.map") => as_a::<Entries<String, Task>>(codec, &row),
+            (_, "tasks.array" | "tasks.array.none") => {
+                as_a::<java::array::Of<Vec<Option<Task>>>>(codec, &row)
+            }
+            ("tasks", _) => as_a::<Vec<Option<Task>>>(codec, &row),
+            ("payment", _) => as_a::<Payment>(codec, &row),
+            (_, "payments.list") => as_a::<Vec<Payment>>(codec, &row),
+            ("payments", _) => as_a::<Payments>(codec, &row),
+            ("shape", _) => as_a::<Shape>(codec, &row),
+            ("shapes", _) => as_a::<Shapes>(codec, &row),
+            ("move", _) => as_a::<Move>(codec, &row),
+            ("moves", _) => as_a::<Moves>(codec, &row),
+            ("ordered", _) => as_a::<Ordered>(codec, &row),
+            ("created", _) => as_a::<Created>(codec, &row),
+            ("always", _) => as_a::<Always>(codec, &row),
+            ("sometimes", _) => as_a::<Sometimes>(codec, &row),
+            ("extra", _) => as_a::<Extra>(codec, &row),
+            _ => panic!("{} is of no type", row.name),
+        });
+        // Java prints Julian days there.
+        if row.name != "date.-62135596800000" || file != "mapper-text" {
+            wrong.extend(is::<Value>(codec, &row).map(|why| format!("as a Value, {why}")));
+        }
+        if kind == "local" && !lossy {
+            let read: Clock<LocalDateTime> = codec.decode(&row.payload).unwrap();
+            let time = row.name.strip_prefix("local.").unwrap();
+            assert_eq!(read.open.unwrap(), format!("2024-02-29T{time}").parse().unwrap());
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn times_as_numbers() {
+    of_redisson(&numbers(), "mapper-numbers");
+}
+
+#[test]
+fn times_as_text() {
+    of_redisson(&text(), "mapper-text");
+}
+
+#[test]
+fn classes_in_front() {
+    of_redisson(&wrapper(), "mapper-wrapper");
+}
+
+#[test]
+fn times_of_a_pattern() {
+    of_redisson(&patterns(), "mapper-patterns");
+}
