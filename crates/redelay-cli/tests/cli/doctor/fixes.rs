@@ -108,7 +108,10 @@ const FOR_PEOPLE: [&str; 9] = ["Q10", "Q19", "Q21", "Q22", "Q23", "Q24", "Q29", 
 /// What expires by itself.
 const FOR_TIME: [&str; 1] = ["K01"];
 /// A moment after the fix, its queue has this.
-const AFTERWARDS: [(&str, &str); 9] = [
+const AFTERWARDS: [(&str, &str); 11] = [
+    // What a schedule offers is of another codec than the entries.
+    ("Q39", "Q22"),
+    ("Q40", "Q22"),
     ("Q16", "Q04"),
     ("Q34", "Q32"),
     ("Q36", "Q34"),
