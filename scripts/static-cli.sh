@@ -16,7 +16,7 @@ into=target/static
 rustup target list --installed | grep -qx "$triple" || rustup target add "$triple" >&2
 export "CC_${machine}_unknown_linux_musl=${CC:-gcc}"
 # Only of the program: as a setting of the profile, it would build the dependencies once more.
-cargo rustc --release --locked --package redelay-cli --bin redelay --target "$triple" -- -C strip=symbols >&2
+cargo rustc --release --locked --package redelay-cli --features exporter --bin redelay --target "$triple" -- -C strip=symbols >&2
 
 rm -rf "$into"
 mkdir -p "$into/completions"

@@ -32,8 +32,8 @@ use crate::wire::time;
 pub struct QueueKey {
     /// What it is for, as `docs/keys.md` names it: `target`, `timeout set`, `ordered list`, `quarantine`,
     /// `popped`, `jobs`, `schedules`, `schedule-records`, `partitions`, `inbox`, `messages`, `leases`,
-    /// `retries`, `receipts`, `dead`, `dead-messages`, `control`. `other target` is that of the queue that has
-    /// the same timeout set and ordered list: `q` and `{q}` do.
+    /// `retries`, `receipts`, `dead`, `dead-messages`, `control`. `other target` is that of the queue with
+    /// the same timeout set and ordered list: `q` and `{q}` are such.
     pub what: &'static str,
     /// Its name.
     pub key: Bytes,

@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_cause_hides_its_consequences() {
         let of = |codes: &[Code]| codes.iter().map(|code| Finding::new(*code, "")).collect::<Vec<_>>();
-        let look = || of(&[Code::Q01, Code::Q03, Code::Q11]);
+        let look = || of(&[Code::Q02, Code::Q03, Code::Q11]);
         assert_eq!(codes(&agreed(vec![look(), look()])), [Code::Q11]);
         assert_eq!(agreed(vec![look()]).open, []);
         // Without the cause, they are found.

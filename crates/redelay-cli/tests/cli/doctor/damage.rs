@@ -260,7 +260,7 @@ pub(super) const DAMAGES: &[Damage] = &[
     ("a-late-schedule", "Q39", |server, q| {
         add_sound(server, q);
         zadd(server, &key("schedules", q), now() - 2 * 60_000, b"nightly");
-        hset(server, &key("schedule-records", q), b"nightly", b"every 3600000\n\npayload");
+        hset(server, &key("schedule-records", q), b"nightly", b"every 3600000\n\n\x03hell\xef");
     }),
     ("a-schedule-without-a-record", "Q40", |server, q| {
         add_sound(server, q);
@@ -268,10 +268,10 @@ pub(super) const DAMAGES: &[Damage] = &[
     }),
     ("a-record-without-a-schedule", "Q40", |server, q| {
         add_sound(server, q);
-        hset(server, &key("schedule-records", q), b"message", b"every 3600000\n\npayload");
+        hset(server, &key("schedule-records", q), b"message", b"every 3600000\n\n\x03hell\xef");
         for name in ["a", "b"] {
             zadd(server, &key("schedules", q), now() + HOUR, name.as_bytes());
-            hset(server, &key("schedule-records", q), name.as_bytes(), b"every 3600000\n\npayload");
+            hset(server, &key("schedule-records", q), name.as_bytes(), b"every 3600000\n\n\x03hell\xef");
         }
     }),
     ("stale-jobs", "Q41", |server, q| {

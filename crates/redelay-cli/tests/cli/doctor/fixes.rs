@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use redelay::inspector::Inspector;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
-use redelay_fixture::{Server, until_async};
+use redelay_fixture::{Program, Server, until_async};
 use serde_json::Value;
 
 use super::damage::DAMAGES;
-use super::{add, codes, doctor, entry, now, set, sound, subscribed, text};
+use super::{add, at, codes, doctor, entry, now, set, sound, subscribed, text};
 
 /// The commands of findings.
 fn commands(findings: &[Value]) -> Vec<String> {
@@ -42,6 +42,29 @@ pub(super) fn run(server: &Server, findings: &[Value]) -> usize {
         }
     }
     lines.len()
+}
+
+/// Runs what is for `redelay pump`: once, or as long as the pump is kept.
+fn pump(server: &Server, findings: &[Value]) -> Program {
+    let (once, always): (Vec<String>, Vec<String>) = commands(findings)
+        .into_iter()
+        .filter(|line| line.starts_with("redelay pump "))
+        .partition(|line| line.contains(" --once "));
+    assert!(once.len() > 3 && always.len() > 10, "{once:?} {always:?}");
+    for line in once {
+        let words = words(&line).into_iter().skip(1).map(|word| String::from_utf8(word).unwrap());
+        let ran = at(&server.url(), words);
+        assert_eq!(ran.code, 0, "{line}: {}{}", ran.out, ran.err);
+    }
+    let names = always.iter().flat_map(|line| words(line).into_iter().skip(2));
+    let words: Vec<String> =
+        ["pump".to_owned()].into_iter().chain(names.map(|name| String::from_utf8(name).unwrap())).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    Program::start(
+        env!("CARGO_BIN_EXE_redelay"),
+        &words,
+        &[("REDIS_URL", &server.url()), ("HOME", "/nonexistent")],
+    )
 }
 
 /// Lets everything in a queue become due.
@@ -85,7 +108,10 @@ const FOR_PEOPLE: [&str; 9] = ["Q10", "Q19", "Q21", "Q22", "Q23", "Q24", "Q29", 
 /// What expires by itself.
 const FOR_TIME: [&str; 1] = ["K01"];
 /// A moment after the fix, its queue has this.
-const AFTERWARDS: [(&str, &str); 9] = [
+const AFTERWARDS: [(&str, &str); 11] = [
+    // What a schedule offers is of another codec than the entries.
+    ("Q39", "Q22"),
+    ("Q40", "Q22"),
     ("Q16", "Q04"),
     ("Q34", "Q32"),
     ("Q36", "Q34"),
@@ -111,15 +137,20 @@ async fn every_fix_helps() {
     let findings = doctor(&server.url(), &[]);
     // What `redis-cli` does.
     assert!(run(&server, &findings) > 20);
-    // What a client that transfers does, when its time has come.
+    // What a pump does, when its time has come.
     for (queue, code) in &expected {
         if ["Q07", "Q08", "Q09"].contains(code) {
             become_due(&server, queue);
         }
     }
     let long = Duration::from_secs(600);
-    let builder = Client::builder().url(server.url()).connect_timeout(long).command_timeout(long);
-    let client = builder.sweep_interval(Duration::from_secs(1)).connect().await.unwrap();
+    let builder = || Client::builder().url(server.url()).connect_timeout(long).command_timeout(long);
+    let _pump = pump(&server, &findings);
+    // A service, for what needs one. The other methods are those of a client that transfers nothing.
+    let service = builder().connect().await.unwrap();
+    let late = service.blocking_queue::<Vec<u8>>("a-late-schedule", codec::Bytes);
+    let _late = service.delayed_queue(&late);
+    let client = builder().transfer(false).connect().await.unwrap();
     let handles = |queue: &str| -> Handles {
         let ready = client.blocking_queue(queue, codec::Bytes);
         let delayed = client.delayed_queue(&ready);
@@ -170,4 +201,5 @@ async fn every_fix_helps() {
     }
     consumers.shutdown().await;
     client.shutdown().await;
+    service.shutdown().await;
 }

@@ -27,6 +27,23 @@ fn the_cause_is_found_and_nothing_else() {
         add_sound(&server, queue);
         expected.insert(queue.to_owned(), vec!["Q02".to_owned()]);
     }
+    // What is in front of an entry that is due holds a Redisson up.
+    let old = super::legacy(b"\x81\xed\x4b\xdc\x43\x9a\xc0\xc3", &text("hello"));
+    let fronts = [
+        ("junk", b"junk".to_vec(), "Q09"),
+        ("old", old, "Q07"),
+        ("negative", entry("b", &text("hello")), "Q11"),
+    ];
+    let _others: Vec<_> = fronts
+        .map(|(front, before, code)| {
+            let queue = format!("{front}-in-front");
+            let due = if front == "negative" { -5 } else { now() - 300_000 };
+            add(&server, &queue, due, &before);
+            add(&server, &queue, now() - 252_000, &entry("a", &text("hello")));
+            expected.insert(queue.clone(), vec![code.to_owned()]);
+            subscribed(&server, &queue)
+        })
+        .into();
     let findings = doctor(&server.url(), &[]);
     let found = codes(&findings);
     for (queue, expected) in &expected {

@@ -72,6 +72,10 @@ fn each_missing_right_is_named() {
         ("pubsub|channels", "Q01"),
         ("info", "S01"),
     ] {
+        if right.contains('|') && server.version().major < 7 {
+            // Such a server takes away whole commands only.
+            continue;
+        }
         let url = looking(&server, &[&format!("-{right}")]);
         let findings = doctor(&url, &[]);
         let named = format!("(+{right})");
