@@ -115,7 +115,9 @@ pub use type_hint::{
     zoned_date_time,
 };
 pub use uuid::Uuid;
-pub use value::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value};
+pub use value::{
+    Array, ClassName, Classed, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value,
+};
 
 /// The text is not of the expected form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,7 @@ fn put(out: &mut String, value: &Value) {
     match value {
         Value::Null | Value::Optional(None) => out.push_str("null"),
         Value::Optional(Some(value)) | Value::Bare(value) => put(out, value),
+        Value::Classed(classed) => put(out, &classed.value),
         Value::Collection(value) => put_each(out, &value.elements, put),
         Value::EnumSet(value) => put_each(out, &value.constants, put_constant),
         Value::Array(array) => match (&array.elements[..], text(value)) {
@@ -81,6 +82,7 @@ fn text(value: &Value) -> Option<String> {
         Value::Double(value) => java_text(*value),
         Value::Enum(value) => value.constant.to_string(),
         Value::Bare(value) => text(value)?,
+        Value::Classed(classed) => text(&classed.value)?,
         Value::Null
         | Value::Optional(_)
         | Value::Collection(_)

@@ -1,6 +1,9 @@
 //! [`Mapper`]: what an `ObjectMapper` of an application does in another way than Redisson's own.
 
-#![cfg_attr(not(feature = "json-jackson"), allow(dead_code, reason = "only that codec has settings"))]
+#![cfg_attr(
+    not(feature = "json-jackson"),
+    allow(dead_code, unreachable_pub, reason = "only that codec has settings")
+)]
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -42,7 +42,6 @@ pub(super) enum Is<'a> {
     /// Beyond an `i64`, or a `BigInteger`.
     Big(BigInteger),
     /// A JSON number with a fraction or an exponent: a `float`, a `double` or a `BigDecimal`.
-    #[cfg_attr(not(feature = "json-jackson"), expect(dead_code, reason = "binary formats name the type"))]
     Number(Cow<'a, str>),
     Decimal(Box<BigDecimal>),
     Float(f32),

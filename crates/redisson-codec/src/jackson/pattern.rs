@@ -1,6 +1,9 @@
 //! [`Pattern`]: a pattern of Java's `DateTimeFormatter`, of its most frequent letters.
 
-#![cfg_attr(not(feature = "json-jackson"), allow(dead_code, reason = "only that codec has settings"))]
+#![cfg_attr(
+    not(feature = "json-jackson"),
+    allow(dead_code, unreachable_pub, reason = "only that codec has settings")
+)]
 
 use std::fmt::Write as _;
 

@@ -71,6 +71,16 @@ fn numbers(node: &Node<'_>) -> Option<Vec<i64>> {
     if elements.len() > 7 { None } else { elements.iter().map(number).collect() }
 }
 
+/// Whether two forms of a time are the same, wherever they are in a payload.
+pub(super) fn is_same(one: &Is<'_>, other: &Is<'_>) -> bool {
+    match (one, other) {
+        (Is::Array(one) | Is::Bare(one), Is::Array(other) | Is::Bare(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(&one.is, &other.is))
+        }
+        _ => one == other,
+    }
+}
+
 fn date(parts: &[i64]) -> Option<LocalDate> {
     let [year, month, day] = *parts else { return None };
     LocalDate::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?)

@@ -101,10 +101,13 @@ pub(crate) struct StructShape {
     /// As they are declared in Rust.
     pub(crate) fields: Vec<Field>,
     /// The fields in Java's order, which is by name.
+    #[cfg_attr(not(feature = "kryo"), allow(dead_code, reason = "Jackson has its own order"))]
     pub(crate) sorted: Vec<usize>,
     /// The fields in Jackson's order, which annotations change.
+    #[cfg_attr(not(feature = "_jackson"), allow(dead_code, reason = "Kryo has no annotations"))]
     pub(crate) ordered: Vec<usize>,
     /// The field that has the properties of all other names: `@JsonAnyGetter`.
+    #[cfg_attr(not(feature = "_jackson"), allow(dead_code, reason = "Kryo has no annotations"))]
     pub(crate) any: Option<usize>,
 }
 
@@ -113,6 +116,7 @@ pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) node: NodeId,
     /// Jackson writes its nulls: `@JsonInclude(ALWAYS)`.
+    #[cfg_attr(not(feature = "_jackson"), allow(dead_code, reason = "Kryo has no annotations"))]
     pub(crate) nulls: bool,
 }
 

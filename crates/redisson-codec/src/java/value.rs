@@ -82,6 +82,9 @@ pub enum Value {
     Array(Box<Array>),
     /// An object with fields.
     Object(Box<Object>),
+    /// In Jackson's formats, a class with something behind it that is no value of this class, or of which it
+    /// is not known.
+    Classed(Box<Classed>),
     /// In Kryo, an object of an unknown class that is a whole payload: its bytes.
     Opaque(Box<Opaque>),
     /// In Jackson's formats, a value without the class that it would have as an `Object`: a `Long`, `Float`
@@ -194,6 +197,31 @@ pub struct Object {
     pub fields: Vec<(String, Value)>,
 }
 
+/// In a [`Value`]: what a Jackson payload has behind the name of a class, where the codec cannot tell what it
+/// is. It is encoded with the same bytes.
+///
+/// # Examples
+/// ```
+/// # #[cfg(feature = "json-jackson")] {
+/// use redisson_codec::java::{Classed, Value};
+/// use redisson_codec::{Codec, JsonJackson};
+///
+/// let payload = br#"["com.acme.Money",5]"#;
+/// let value: Value = JsonJackson.decode(payload)?;
+/// let classed = Classed { class: "com.acme.Money".into(), value: Value::Integer(5) };
+/// assert_eq!(value, Value::Classed(Box::new(classed)));
+/// assert_eq!(JsonJackson.encode(&value)?, payload);
+/// # }
+/// # Ok::<(), redisson_codec::CodecError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Classed {
+    /// The class.
+    pub class: ClassName,
+    /// What is behind it.
+    pub value: Value,
+}
+
 /// In a [`Value`]: an object of a class of which the codec knows nothing. It is encoded with the same bytes.
 ///
 /// Kryo does not write how long an object is, so this can only be a whole payload. An enum with a variant of
@@ -277,6 +305,7 @@ impl Value {
             Value::Array(array) => &array.class,
             Value::Object(object) => &object.class,
             Value::Opaque(object) => &object.class,
+            Value::Classed(classed) => &classed.class,
             Value::Bare(value) => value.class(),
         }
     }

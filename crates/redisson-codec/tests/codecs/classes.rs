@@ -292,3 +292,25 @@ proptest! {
         same(&MsgPackJackson, &job)?;
     }
 }
+
+#[test]
+fn the_wrong_word_for_an_enum() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "com.acme.Tasks$Retry", rename_all = "UPPERCASE")]
+    enum NoBodies {
+        Once,
+        Often,
+    }
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "abstract com.acme.Tasks$Retry", rename_all = "UPPERCASE")]
+    enum AllBodies {
+        Once,
+        Often,
+    }
+    let why = error(Codec::<NoBodies>::decode(&Kryo5, &Kryo5.encode(&Retry::Often).unwrap()));
+    let expected = "a constant of `com.acme.Tasks$Retry` has the class `com.acme.Tasks$Retry$1` before offset 24, which no \
+                    variant has: `abstract(…)` names the constants that have bodies";
+    assert!(why.ends_with(expected), "{why}");
+    let why = error(Codec::<AllBodies>::decode(&Kryo5, &Kryo5.encode(&Retry::Once).unwrap()));
+    assert!(why.contains("has the class `com.acme.Tasks$Retry` before offset 22"), "{why}");
+}

@@ -124,3 +124,48 @@ fn classes_in_front() {
 fn times_of_a_pattern() {
     of_redisson(&patterns(), "mapper-patterns");
 }
+
+/// A `Value` keeps what it does not understand.
+#[test]
+fn what_a_value_keeps() {
+    for payload in [
+        r#"["com.acme.Weird",5]"#,
+        r#"["com.acme.Weird",5000000000]"#,
+        r#"["com.acme.Weird",true]"#,
+        r#"["com.acme.Weird",1.50]"#,
+        r#"["com.acme.Weird","text"]"#,
+        r#"["com.acme.Weird",[1,[2]]]"#,
+        r#"{"@class":"com.acme.Weird","a":1}"#,
+        r#"["java.lang.Long","text"]"#,
+        r#"["java.lang.Integer",1.5]"#,
+        r#"["java.util.UUID","none"]"#,
+        r#"["java.util.UUID",[1]]"#,
+        r#"["java.math.BigDecimal","1.50"]"#,
+        r#"["java.util.Date","2024-02-29T12:34:56.789+00:00"]"#,
+        r#"["java.util.Date","yesterday"]"#,
+        r#"["java.util.Locale",5]"#,
+        r#"["java.time.Instant",1709210096.789000000]"#,
+        r#"["java.time.Instant","2024-02-29T12:34:56Z"]"#,
+        r#"["java.time.LocalDate",[2024,2,29]]"#,
+        r#"["java.time.LocalDate",[2024,2,30]]"#,
+        r#"["java.time.LocalDateTime","2024-02-29T12:34"]"#,
+        r#"["java.time.OffsetDateTime","2024-02-29T12:34+01:00"]"#,
+        r#"["java.time.Year",2024]"#,
+        r#"["java.util.concurrent.atomic.AtomicInteger","5"]"#,
+    ] {
+        let codecs = [JsonJackson.with_mapper(Mapper::new()), numbers(), text(), patterns()];
+        for codec in codecs {
+            let payload = match payload.strip_prefix(r#"{"@class":"com.acme.Weird","#) {
+                Some(fields) if format!("{codec:?}").contains("Wrapper") => {
+                    format!(r#"["com.acme.Weird",{{{fields}]"#)
+                }
+                _ => payload.to_owned(),
+            };
+            // The payload itself may be bare.
+            let payload = format!(r#"["java.util.ArrayList",[{payload}]]"#);
+            let value: Value = codec.decode(payload.as_bytes()).unwrap();
+            let written = codec.encode(&value).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), payload, "{value:?} {codec:?}");
+        }
+    }
+}

@@ -35,7 +35,8 @@ fn same(found: &Value, expected: &Value) -> bool {
         }
         (Value::String(text), Value::Number(number)) => {
             let date = number.as_i64().map(|millis| Java::Date(Date::from_millis(millis)).to_string());
-            date.is_some_and(|date| date == *text)
+            // An object mapper that writes dates as texts has the offset.
+            date.is_some_and(|date| date == text.replace("+00:00", "Z"))
         }
         (Value::Number(found), Value::Number(expected)) => found.as_f64() == expected.as_f64(),
         _ => found == expected,
@@ -59,10 +60,7 @@ fn every_row_prints_as_json() {
         let comparable = matches!(format, Format::Plain(Kind::JsonJackson | Kind::Json)) && row.has_json();
         if comparable {
             compared += 1;
-            // An object mapper that writes dates as texts: they stay as they are.
-            if text.contains("[\"java.util.Date\",\"20") {
-                assert_eq!(text.as_bytes(), row.payload);
-            } else if !same(&plain(found), &plain(row.json.clone())) {
+            if !same(&plain(found), &plain(row.json.clone())) {
                 differing.push(format!("{format} {}: {text}, not {}", row.name, row.json));
             }
         }

@@ -13,8 +13,8 @@ use crate::jackson::times;
 use crate::jackson::write::CLASS;
 use crate::java::class::{Class, ClassKind, FieldKind, Scalar, known};
 use crate::java::{
-    Array, BigDecimal, BigInteger, ClassName, Collection, Constant, Date, Enum, EnumSet, Map, Object, Text,
-    Uuid, Value,
+    Array, BigDecimal, BigInteger, ClassName, Classed, Collection, Constant, Date, Enum, EnumSet, Map,
+    Object, Text, Uuid, Value,
 };
 use crate::memory;
 use crate::number::java_text;
@@ -77,7 +77,7 @@ pub(in crate::jackson) fn read(node: &Node<'_>, root: bool, mapper: &Mapper) -> 
         Is::Bytes(bytes) => without_class(Value::Bytes(bytes.to_vec())),
         Is::Object(entries) => object_of(None, entries, mapper)?,
         Is::Array(elements) => match pair(elements, mapper) {
-            Some((class, inside)) => of_class(class, inside, mapper)?,
+            Some((class, inside)) => classed(class, inside, mapper)?,
             None => array_of("", elements, mapper)?,
         },
         Is::Bare(elements) => array_of("", elements, mapper)?,
@@ -169,6 +169,41 @@ fn object_of(class: Option<&str>, entries: &[(Key<'_>, Node<'_>)], mapper: &Mapp
 
 fn wrong(node: &Node<'_>, class: &str) -> Failure {
     Failure::new(format!("expected a {}, found {}", shown(class), node.kind())).at(node.at)
+}
+
+/// What is behind a class: a value of this class if it is one, and otherwise as it is.
+fn classed(class: &str, node: &Node<'_>, mapper: &Mapper) -> Outcome<Value> {
+    let kept = match node.is {
+        // Lists and objects can be of any class.
+        Is::Array(_) | Is::Bare(_) | Is::Object(_) if !is_scalar(class) => None,
+        _ => match of_class(class, node, mapper) {
+            Ok(value) if is_written_as(&value, node, mapper) => return Ok(value),
+            _ => Some(read(node, true, mapper)?),
+        },
+    };
+    match kept {
+        Some(value) => Ok(Value::Classed(Box::new(Classed { class: owned(class), value }))),
+        None => of_class(class, node, mapper),
+    }
+}
+
+fn is_scalar(class: &str) -> bool {
+    matches!(known(class), Some(Class { kind: ClassKind::Scalar(_) | ClassKind::Text(_), .. }))
+}
+
+/// Whether a value that may have several forms is written in this one.
+fn is_written_as(value: &Value, node: &Node<'_>, mapper: &Mapper) -> bool {
+    let written = match value {
+        Value::Text(text) if is_time(&text.class) => times::write_text(&text.class, &text.text, mapper),
+        Value::Date(_)
+        | Value::Instant(_)
+        | Value::LocalDate(_)
+        | Value::LocalTime(_)
+        | Value::LocalDateTime(_)
+        | Value::Duration(_) => times::write(value, mapper),
+        _ => return true,
+    };
+    written.is_ok_and(|written| times::is_same(&written, &node.is))
 }
 
 /// The value behind its class.

@@ -7,7 +7,7 @@ use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
 use crate::jackson::times;
 use crate::jackson::write::{CLASS, enum_set_class, refused};
 use crate::java::class::{ClassKind, known};
-use crate::java::{Array, ClassName, Constant, Object, Value};
+use crate::java::{Array, ClassName, Classed, Constant, Object, Value};
 use crate::number::{java_float, java_text};
 use crate::shown::shown;
 
@@ -114,6 +114,15 @@ pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Ou
         Value::Array(array) => return self::array(*array, open, mapper),
         Value::Optional(_) => return Err(refused(value.class())),
         Value::Opaque(object) => return Err(refused(&object.class)),
+        Value::Classed(classed) => {
+            let Classed { class, value } = *classed;
+            let node = write(value, false, mapper)?;
+            let is = match node.is {
+                Is::Bare(elements) => Is::Array(elements),
+                is => is,
+            };
+            return Ok(wrapped(class, is, mapper));
+        }
         value => return self::scalar(&value, open, mapper),
     };
     Ok(is.into())

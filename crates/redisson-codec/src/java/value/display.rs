@@ -66,6 +66,7 @@ impl fmt::Display for Value {
                 f.write_str(short(&value.class))?;
                 list(f, "{", &value.fields, "}", |f, (name, value)| write!(f, "{name}: {value}"))
             }
+            Value::Classed(value) => write!(f, "{}({})", short(&value.class), value.value),
             Value::Opaque(value) => write!(f, "{}({} bytes)", short(&value.class), value.bytes.len()),
             Value::Bare(value) => value.fmt(f),
         }

@@ -62,6 +62,7 @@ impl Serialize for Inside<'_> {
                     .try_for_each(|(name, value)| map.serialize_entry(name, &Inside(value)))?;
                 map.end()
             }
+            Value::Classed(value) => Inside(&value.value).serialize(output),
             Value::Opaque(value) => output.serialize_bytes(&value.bytes),
             Value::Bare(value) => Inside(value).serialize(output),
         }

@@ -129,6 +129,13 @@ impl<'a, 'de> ReadContext<'a, 'de> {
                 let expected = self.shape.classes(choice);
                 format!("expected the class {expected}, found `{found}`{end}, before offset {at}")
             }
+            Kind::Enum(constants) if found.starts_with(&self.shape.enums[constants].class) => {
+                let class = &self.shape.enums[constants].class;
+                format!(
+                    "a constant of `{class}` has the class `{found}` before offset {at}, which no variant has: \
+                     `abstract(…)` names the constants that have bodies"
+                )
+            }
             _ => {
                 let expected = self.shape.class_name(node);
                 format!("expected the class `{expected}`, found `{found}`, before offset {at}")
