@@ -3,8 +3,8 @@
 //!
 //! `find` finds queues, `overview` counts what is in them, and a file for each place reads what is there:
 //! `pending`, `entries`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through `look`,
-//! and go on behind a [`Place`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server` and
-//! `settings` are of the server.
+//! and go on behind a [`Place`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server`
+//! and `settings` are of the server.
 
 mod details;
 mod due;
