@@ -3,9 +3,9 @@
 //! nothing.
 //!
 //! A [`Reporter`] reads the stats of a client and of its queues now and then. The names of the metrics are
-//! those of the fields of [`QueueStats`](redelay::stats::QueueStats) and
-//! [`ClientStats`](redelay::stats::ClientStats), with the unit and `_total` where Prometheus expects them:
-//! `docs/observability.md` lists them. What Java services do with a queue is not in them.
+//! those of the fields of [`QueueStats`] and [`ClientStats`](redelay::stats::ClientStats), with the unit
+//! and `_total` where Prometheus expects them: `docs/observability.md` lists them. What Java services do
+//! with a queue is not in them.
 
 mod differences;
 mod facade;
