@@ -41,7 +41,7 @@ use rig::{BOUND, Report};
 use tokio::sync::Semaphore;
 
 /// The plans of a run without these variables.
-pub(crate) const SEEDS: Range<u64> = 0..288;
+pub(crate) const SEEDS: Range<u64> = 0..570;
 /// The number of plans that run at a time, in all tests together. Most of the time, a plan waits.
 const AT_A_TIME: usize = 4;
 static RUNNING: Semaphore = Semaphore::const_new(AT_A_TIME);
