@@ -172,6 +172,7 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
         "cluster",
         "cluster|slots",
         "cluster|nodes",
+        "cluster|info",
     ];
     for (name, count) in executed(&server) {
         let is_expected = by_this_test.contains(&&*name) || reads.contains(&&*name) || count == 0;
