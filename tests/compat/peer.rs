@@ -153,23 +153,26 @@ impl Drop for Peer {
 /// The program of `compat/rust`.
 fn rust_peer() -> &'static Path {
     static PEER: OnceLock<PathBuf> = OnceLock::new();
-    PEER.get_or_init(|| built("redelay-peer", "redelay-peer"))
+    PEER.get_or_init(|| built("redelay-peer"))
 }
 
 /// The command `redelay`.
 pub(crate) fn command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
-    COMMAND.get_or_init(|| built("redelay-cli", "redelay"))
+    COMMAND.get_or_init(|| built("redelay"))
 }
 
-/// A program of a package, built with the profile of this test.
-fn built(package: &str, program: &str) -> PathBuf {
+/// A program, built with the profile of this test. With all packages and features, as the tests are, or it
+/// would replace the one that they use.
+fn built(program: &str) -> PathBuf {
     // <target>/<profile>/deps/compat-<hash>
     let exe = std::env::current_exe().expect("a path");
     let profile = exe.ancestors().nth(2).expect("a profile folder");
     let target = profile.parent().expect("a target folder");
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", package, "--target-dir"]).arg(target);
+    build
+        .args(["build", "--quiet", "--workspace", "--all-features", "--bin", program, "--target-dir"])
+        .arg(target);
     // With the variables that cargo sets for a test, `ring` and all that depends on it would be compiled
     // again.
     for (name, _) in std::env::vars_os() {
@@ -182,7 +185,7 @@ fn built(package: &str, program: &str) -> PathBuf {
         build.arg("--release");
     }
     let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo");
-    assert!(status.success(), "{package} does not build");
+    assert!(status.success(), "{program} does not build");
     profile.join(program)
 }
 
