@@ -26,7 +26,9 @@ use names::{Found, KEYS};
 /// How many keys one command looks at.
 const COUNT: usize = 500;
 /// The pause between two of them, so that others are served.
-const PAUSE: Duration = Duration::from_millis(1);
+pub(super) const PAUSE: Duration = Duration::from_millis(1);
+/// The cursor before the first keys, and behind the last ones.
+pub(super) const BEGIN: Bytes = Bytes::from_static(b"0");
 /// How many names are looked at in one pipeline.
 const BATCH: usize = 200;
 const ATTEMPT: &str = "`inspector().queues`";
@@ -119,7 +121,7 @@ impl Inspector {
         let calls = Arc::<AtomicU64>::default();
         let search = Search {
             servers: self.conn.each_server().into(),
-            cursor: Bytes::from_static(b"0"),
+            cursor: BEGIN,
             has_asked_for_channels: false,
             conn: self.conn.clone(),
             pattern: pattern.as_ref().to_vec(),
@@ -139,6 +141,19 @@ impl Inspector {
         });
         Queues { names: Box::pin(names), unknown, calls }
     }
+}
+
+/// Looks at the next keys of a server, and returns those that match. The cursor is [`BEGIN`] again after the
+/// last ones. The caller pauses for [`PAUSE`] between two steps.
+pub(super) async fn scan(
+    server: &Conn,
+    pattern: &'static str,
+    cursor: &mut Bytes,
+) -> std::result::Result<Vec<Bytes>, OpError> {
+    let scan = Command::new("SCAN").arg(cursor.clone()).arg("MATCH").arg(pattern);
+    let [next, keys] = server.call(&scan.arg("COUNT").number(COUNT).only_reads()).await?.into_parts()?;
+    *cursor = next.into_bytes()?;
+    Ok(keys.into_strings()?)
 }
 
 /// A search that is under way.
@@ -191,14 +206,10 @@ impl Search {
             }
             return Ok(());
         }
-        let scan = Command::new("SCAN").arg(self.cursor.clone()).arg("MATCH").arg(KEYS);
-        let [cursor, keys] =
-            server.call(&scan.arg("COUNT").number(COUNT).only_reads()).await?.into_parts()?;
-        self.cursor = cursor.into_bytes()?;
-        for key in keys.into_strings()? {
+        for key in scan(server, KEYS, &mut self.cursor).await? {
             self.add(names::of_key(&key));
         }
-        if self.cursor == "0" {
+        if self.cursor == BEGIN {
             self.servers.pop_front();
             self.has_asked_for_channels = false;
         } else {

@@ -1,7 +1,6 @@
 //! Keys that should have been deleted.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -10,14 +9,11 @@ use tokio::time::sleep;
 
 use super::Inspector;
 use super::details::drawn_at;
-use super::find::names;
+use super::find::{BEGIN, PAUSE, names, scan};
 use super::look::failed;
 use crate::conn::{Command, Conn, OpError};
 use crate::error::Result;
 
-/// How many keys one command looks at, and the pause between two of them, as in the search for queues.
-const COUNT: usize = 500;
-const PAUSE: Duration = Duration::from_millis(1);
 /// How many keys of a kind are named for each queue.
 const NAMED: usize = 10;
 /// A receipt is deleted within a second after the reply.
@@ -102,11 +98,10 @@ type Left = BTreeMap<(Bytes, LeftoverKind), (u64, Vec<Bytes>)>;
 
 async fn search(server: &Conn, left: &mut Left) -> std::result::Result<(), OpError> {
     let now = server.time().await? / 1_000;
-    let mut cursor = Bytes::from_static(b"0");
+    let mut cursor = BEGIN;
     loop {
-        let scan = Command::new("SCAN").arg(cursor).arg("MATCH").arg("redelay:[orts]*");
-        let [next, keys] = server.call(&scan.arg("COUNT").number(COUNT).only_reads()).await?.into_parts()?;
-        let keys = keys.into_strings()?.into_iter().filter_map(|key| Some((key.clone(), of_key(&key, now)?)));
+        let keys = scan(server, "redelay:[orts]*", &mut cursor).await?;
+        let keys = keys.into_iter().filter_map(|key| Some((key.clone(), of_key(&key, now)?)));
         let keys = join_all(keys.map(async |(key, (queue, kind))| {
             let stays = kind != LeftoverKind::Throttle || {
                 let ttl = Command::new("PTTL").arg(key.clone());
@@ -123,8 +118,7 @@ async fn search(server: &Conn, left: &mut Left) -> std::result::Result<(), OpErr
                 }
             }
         }
-        cursor = next.into_bytes()?;
-        if cursor == "0" {
+        if cursor == BEGIN {
             return Ok(());
         }
         sleep(PAUSE).await;

@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     TooOld(String),
     /// The login is refused, or a right is missing: 4.
     Refused(String),
-    /// Whoever read the output has had enough: 0.
+    /// The reader of the output has closed it: 0.
     PipeClosed,
 }
 

@@ -224,25 +224,16 @@ pub(crate) fn refusal(unknown: &Unknown) -> String {
 mod tests {
     use super::*;
     use crate::mask::Mask;
+    use crate::state::known;
     use crate::table;
 
     fn queue() -> Overview {
-        let mut queue = Overview::default();
-        queue.pending = Some(1_203_154);
-        queue.list_len = queue.pending;
-        queue.next_due_in = Some(Duration::from_millis(20));
-        for count in [
-            &mut queue.overdue,
-            &mut queue.ready,
-            &mut queue.in_flight,
-            &mut queue.waiting,
-            &mut queue.dead_letters,
-        ] {
-            *count = Some(0);
-        }
-        queue.is_paused = Some(false);
-        queue.transferring_processes = Some(3);
-        queue
+        known(|queue| {
+            queue.pending = Some(1_203_154);
+            queue.list_len = queue.pending;
+            queue.next_due_in = Some(Duration::from_millis(20));
+            queue.transferring_processes = Some(3);
+        })
     }
 
     fn text(row: &[Cell]) -> Vec<&str> {

@@ -121,6 +121,11 @@ fn ready(queue: &Overview) -> String {
 
 /// Whether the server has nothing of a queue of this name, as far as it says.
 pub(crate) fn is_absent(queue: &Overview) -> bool {
+    is_unused(queue) && queue.receivers == Some(0)
+}
+
+/// The same of what may have receipts of receivers that are gone.
+pub(crate) fn is_unused(queue: &Overview) -> bool {
     let counts = [
         queue.pending,
         queue.list_len,
@@ -131,7 +136,6 @@ pub(crate) fn is_absent(queue: &Overview) -> bool {
         queue.quarantined,
         queue.unconfirmed_pops,
         queue.schedules,
-        queue.receivers,
         queue.transferring_processes,
     ];
     counts.iter().all(|count| *count == Some(0))
@@ -140,32 +144,35 @@ pub(crate) fn is_absent(queue: &Overview) -> bool {
         && queue.rate_limit.is_none()
 }
 
+/// A queue of which everything is known, and nothing is there but for this change.
+#[cfg(test)]
+pub(crate) fn known(change: impl FnOnce(&mut Overview)) -> Overview {
+    let mut queue = Overview::default();
+    for count in [
+        &mut queue.pending,
+        &mut queue.list_len,
+        &mut queue.overdue,
+        &mut queue.ready,
+        &mut queue.in_flight,
+        &mut queue.waiting,
+        &mut queue.dead_letters,
+        &mut queue.quarantined,
+        &mut queue.unconfirmed_pops,
+        &mut queue.schedules,
+        &mut queue.receivers,
+        &mut queue.transferring_processes,
+    ] {
+        *count = Some(0);
+    }
+    queue.is_paused = Some(false);
+    change(&mut queue);
+    queue
+}
+
 #[cfg(test)]
 mod tests {
+    use super::known as queue;
     use super::*;
-
-    fn queue(change: impl FnOnce(&mut Overview)) -> Overview {
-        let mut queue = Overview::default();
-        for count in [
-            &mut queue.pending,
-            &mut queue.list_len,
-            &mut queue.overdue,
-            &mut queue.ready,
-            &mut queue.in_flight,
-            &mut queue.waiting,
-            &mut queue.dead_letters,
-            &mut queue.quarantined,
-            &mut queue.unconfirmed_pops,
-            &mut queue.schedules,
-            &mut queue.receivers,
-            &mut queue.transferring_processes,
-        ] {
-            *count = Some(0);
-        }
-        queue.is_paused = Some(false);
-        change(&mut queue);
-        queue
-    }
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -5,9 +5,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What is between two columns.
 const GAP: usize = 2;
-/// A column that may shrink keeps so many characters,
+/// A column that may shrink keeps at least this number of characters.
 const LEAST: usize = 6;
-/// and so many as long as other columns can be left out.
+/// The same while other columns can still be left out.
 const ENOUGH: usize = 16;
 
 /// A column: its head, and how its cells stand.
@@ -91,7 +91,7 @@ pub(crate) fn pieces(columns: &[Column], rows: &[Vec<Cell>], width: Option<usize
     all.iter().map(|row| line(columns, row, &shown, &widths, width)).collect()
 }
 
-/// What is between so many columns.
+/// The width of the gaps between this number of columns.
 fn gaps(columns: usize) -> usize {
     GAP * columns.saturating_sub(1)
 }

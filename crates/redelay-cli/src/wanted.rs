@@ -1,9 +1,11 @@
-//! Which queues a command is for, by names and patterns. Pure.
+//! Which queues a command is for, by names and patterns.
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use redelay::inspector::{Overview, matches};
+use futures::future::ready;
+use futures::{Stream, TryStreamExt};
+use redelay::inspector::{Inspector, Overview, matches};
 
 use crate::connect::Session;
 
@@ -27,6 +29,11 @@ impl Wanted {
             }
         }
         Self { names, patterns }
+    }
+
+    /// Searches for the queues that are meant, those that are there.
+    pub(crate) fn search(&self, inspector: &Inspector) -> impl Stream<Item = redelay::Result<Bytes>> {
+        inspector.queues("*").try_filter(|name| ready(self.matches(name)))
     }
 
     /// Whether a queue that was found is meant.

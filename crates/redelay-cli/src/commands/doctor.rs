@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use redelay::inspector::{Leftover, LeftoverKind, Overview, Place, Role, Server};
+use redelay::inspector::{Leftover, LeftoverKind, ListedEntry, Overview, PendingEntry, Place, Role, Server};
 use redelay::{Error, ErrorKind};
 use tokio::time::sleep;
 
@@ -30,9 +30,9 @@ const PAGE: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(25);
 /// How many queues are looked at at a time.
 const AT_A_TIME: usize = 4;
-/// So many ready payloads may be waiting for somebody.
+/// From this number of ready payloads on, the next looks ask whether somebody takes them.
 const MANY: u64 = 100;
-/// So many receipts may be left by processes that have died.
+/// From this number of receipts on, those that processes have left are a finding.
 const RECEIPTS: u64 = 100;
 
 pub(crate) async fn run(
@@ -306,38 +306,22 @@ impl Doctor {
     async fn walk(&self, name: &Bytes, refused: &mut Vec<Refused>) -> Result<Walk, Failure> {
         let inspector = &self.session.inspector;
         let mut walk = Walk::default();
-        let (mut after, mut ends) = (None, 0);
         // First the set: what is transferred meanwhile is in neither.
-        while !walk.is_full() {
-            let Some(page) = known(refused, "walk", inspector.pending(name, after, PAGE).await)? else {
-                break;
-            };
+        let pending = async |after| known(refused, "walk", inspector.pending(name, after, PAGE).await);
+        let has_all_pending = pages(pending, |page: &[PendingEntry]| {
             page.iter().for_each(|entry| walk.add_pending(&entry.score, &entry.entry));
-            // A queue may grow as fast as it is read.
-            let Some(last) = page.last().filter(|_| page.len() >= PAGE) else {
-                ends += 1;
-                break;
-            };
-            after = Some(Place::from(last));
-            sleep(PAUSE).await;
-        }
+            walk.is_full()
+        })
+        .await?;
         walk.turn();
-        let mut after = None;
-        while !walk.is_full() {
-            let Some(page) = known(refused, "entries", inspector.entries(name, after, PAGE).await)? else {
-                break;
-            };
+        let listed = async |after| known(refused, "entries", inspector.entries(name, after, PAGE).await);
+        let has_all_listed = pages(listed, |page: &[ListedEntry]| {
             page.iter().for_each(|entry| walk.add_listed(&entry.entry, entry.score.is_some()));
-            // A queue may grow as fast as it is read.
-            let Some(last) = page.last().filter(|_| page.len() >= PAGE) else {
-                ends += 1;
-                break;
-            };
-            after = Some(Place::from(last));
-            sleep(PAUSE).await;
-        }
+            walk.is_full()
+        })
+        .await?;
         walk.turn();
-        walk.is_complete = ends == 2;
+        walk.is_complete = has_all_pending && has_all_listed;
         Ok(walk)
     }
 
@@ -379,6 +363,29 @@ impl Doctor {
                 let finding = Finding::new(Code::S13, others.join(", "));
                 self.add_of_server(Some(&server.address), finding);
             }
+        }
+    }
+}
+
+/// Reads page by page, with pauses, until `add` says that it has enough. Returns whether it has read to the
+/// end: not if a page is refused.
+async fn pages<R>(
+    mut read: impl AsyncFnMut(Option<Place>) -> Result<Option<Vec<R>>, Failure>,
+    mut add: impl FnMut(&[R]) -> bool,
+) -> Result<bool, Failure>
+where
+    for<'a> Place: From<&'a R>,
+{
+    let mut after = None;
+    loop {
+        let Some(page) = read(after).await? else { return Ok(false) };
+        let has_enough = add(&page);
+        // A queue may grow as fast as it is read.
+        let Some(last) = page.last().filter(|_| page.len() >= PAGE) else { return Ok(true) };
+        after = Some(Place::from(last));
+        sleep(PAUSE).await;
+        if has_enough {
+            return Ok(false);
         }
     }
 }

@@ -42,7 +42,7 @@ struct Exporter {
     prefix: Bytes,
     found: Mutex<Found>,
     interval: Duration,
-    /// The last answer. Who asks while it is being made waits for it.
+    /// The last answer. A request that comes while it is being made waits for it.
     last: AsyncMutex<Option<(Instant, Arc<str>)>>,
 }
 
@@ -117,10 +117,10 @@ async fn find(inspector: &Inspector, wanted: &Wanted, most: usize) -> Result<Fou
     let mut found = Found::default();
     let mut names = stream::iter(wanted.names.clone()).map(Ok).boxed_local();
     if !wanted.patterns.is_empty() {
-        names = names.chain(inspector.queues("*")).boxed_local();
+        names = names.chain(wanted.search(inspector)).boxed_local();
     }
     while let Some(name) = names.try_next().await? {
-        if wanted.matches(&name) && found.names.insert(name) && found.names.len() > most {
+        if found.names.insert(name) && found.names.len() > most {
             found.left_out += 1;
             let last = found.names.iter().rev().find(|name| !wanted.names.contains(*name)).cloned();
             found.names.remove(&last.or_else(|| found.names.last().cloned()).unwrap_or_default());

@@ -93,8 +93,7 @@ async fn search(
     found: &mpsc::Sender<Found>,
 ) -> Result<Infallible, Failure> {
     while !wanted.patterns.is_empty() {
-        let names = inspector.queues("*").try_filter(|name| std::future::ready(wanted.matches(name)));
-        let mut batches = std::pin::pin!(names.try_chunks(BATCH));
+        let mut batches = std::pin::pin!(wanted.search(inspector).try_chunks(BATCH));
         let end = loop {
             match batches.try_next().await {
                 Ok(Some(names)) => send(found, Found::Names(names)).await,

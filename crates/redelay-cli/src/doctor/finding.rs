@@ -72,10 +72,10 @@ impl Finding {
     }
 }
 
-/// What some looks say.
+/// What the looks at one queue or server say together.
 #[derive(Debug, Default)]
 pub(crate) struct Judgement {
-    /// What so many looks agree on as each needs.
+    /// The findings that enough looks agree on: each code says how many it needs.
     pub(crate) findings: Vec<Finding>,
     /// What needs another look.
     pub(crate) open: Vec<Code>,

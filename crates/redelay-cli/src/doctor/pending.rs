@@ -1,13 +1,14 @@
 //! What one look says of the pending entries, the ready payloads and the keys of a queue. Pure.
 
 use crate::human;
+use crate::state;
 
 use super::finding::Finding;
 use super::look::Look;
 use super::table::Code;
 use super::walk::hash_of;
 
-/// So many entries may be due in a queue that moves.
+/// A queue that moves may have this number of due entries.
 const BACKLOG: u64 = 1_000;
 /// A taker of Java leaves no trace, so fewer ready payloads may be on their way to one.
 const MANY: u64 = 100;
@@ -243,28 +244,13 @@ fn ready(look: &Look) -> Option<Finding> {
 /// Keys of redelay for a queue that nobody uses.
 fn gone(look: &Look) -> Option<Finding> {
     let overview = &look.overview;
-    let counts = [
-        overview.pending,
-        overview.list_len,
-        overview.ready,
-        overview.in_flight,
-        overview.waiting,
-        overview.dead_letters,
-        overview.quarantined,
-        overview.unconfirmed_pops,
-        overview.schedules,
-        overview.transferring_processes,
-    ];
-    let is_set = overview.is_paused != Some(false)
-        || overview.max_in_flight.is_some()
-        || overview.rate_limit.is_some();
-    let is_used = is_set || look.is_on_replica || overview.received_ago.is_some_and(|ago| ago < WEEK);
+    let is_used = look.is_on_replica || overview.received_ago.is_some_and(|ago| ago < WEEK);
     // What may hold payloads is left alone: also what only one of a pair of keys has.
     let harmless = ["control", "receipts", "jobs", "other target"];
     let is_harmless = look.keys.iter().all(|key| harmless.contains(&key.what));
     let keys: Vec<_> =
         look.keys.iter().filter(|key| key.what != "other target").map(|key| key.key.to_vec()).collect();
-    let is_gone = counts.iter().all(|count| *count == Some(0)) && !is_used && is_harmless && !keys.is_empty();
+    let is_gone = state::is_unused(overview) && !is_used && is_harmless && !keys.is_empty();
     let text =
         format!("{} of redelay, and nothing else of it", human::counted(keys.len() as u64, "key", "keys"));
     is_gone.then(|| Finding::new(Code::K04, text).name("KEYS", keys))

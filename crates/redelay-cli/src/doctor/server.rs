@@ -8,9 +8,9 @@ use super::finding::Finding;
 use super::look::Refused;
 use super::table::{Code, Severity};
 
-/// Clocks of servers differ by less.
+/// The clocks of servers may differ by less than this, in ms.
 const CLOCKS: f64 = 50.0;
-/// Programs have fewer scripts. Valkey keeps so many of those that `EVAL` has brought.
+/// This number of cached scripts is too many. Valkey keeps no more of those that `EVAL` has sent.
 const SCRIPTS: u64 = 500;
 
 /// What is wrong with a server.

@@ -136,7 +136,7 @@ rows! {
         hides [Q01 Q02 Q03 Q04 Q05 Q24 K04];
     Q19 Warning 1 "two queues share the pending keys",
         "`TYPE` of both targets: `q` and `{q}` exist",
-        "What is due goes to the target of whoever transfers it. Use one of the names only, and move the payloads of the other one",
+        "A process moves what is due to the target of the name that it uses. Use one of the names only, and move the payloads of the other one",
         hides [];
     Q20 Error 1 "pending entries expire",
         "`PTTL` of the timeout set and of the ordered list",
@@ -272,7 +272,7 @@ rows! {
         hides [];
     S07 Warning 1 "replication",
         "`INFO`: this is a replica; its link is down; or fewer replicas than min-replicas-to-write",
-        "Connect to the master, mend the link, or start a replica",
+        "Connect to the master, restore the link, or start a replica",
         hides [];
     S08 Error 1 "the cluster is not whole",
         "`CLUSTER INFO`, `CLUSTER NODES`: slots without a server, or half moved",

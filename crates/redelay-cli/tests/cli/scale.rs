@@ -10,16 +10,8 @@ const KEYS: usize = 100_000;
 const QUEUES: usize = 1_000;
 const PENDING: usize = 1_000_000;
 
-/// Puts this number of entries of 100 bytes into a queue, which are due in an hour or later.
-const FILL: &str = "
-local name, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local now = redis.call('TIME')[1] * 1000 + 3600000
-for n = first, last do
-    local payload = string.char(0x03, 0xde) .. string.rep('x', 91) .. string.format('%07d', n) .. string.char(0xe1)
-    local entry = struct.pack('<B', 8) .. string.format('%08d', n) .. struct.pack('<l', #payload) .. payload
-    redis.call('ZADD', 'redisson_delay_queue_timeout:{' .. name .. '}', now + n, entry)
-    redis.call('RPUSH', 'redisson_delay_queue:{' .. name .. '}', entry)
-end";
+/// Puts entries into a queue.
+const FILL: &str = include_str!("fill.lua");
 
 fn fill(server: &Server, name: &str, count: usize) {
     for first in (1..=count).step_by(50_000) {

@@ -90,8 +90,7 @@ async fn find(
     out: &Out,
 ) -> Result<Option<Failure>, Failure> {
     let mut failure = None;
-    let found = session.inspector.queues("*").try_filter(|name| std::future::ready(wanted.matches(name)));
-    let mut batches = std::pin::pin!(found.try_chunks(BATCH));
+    let mut batches = std::pin::pin!(wanted.search(&session.inspector).try_chunks(BATCH));
     while let Some(batch) = batches.try_next().await.map_err(|error| Failure::from(error.1))? {
         for (queue, twin) in look(&session.inspector, &batch).await? {
             let is_idle = queue.pending == Some(0) || queue.overdue == Some(0);

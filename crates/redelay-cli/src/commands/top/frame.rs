@@ -227,29 +227,16 @@ mod tests {
     use super::*;
     use crate::mask::Mask;
     use crate::payload::Reader;
+    use crate::state::known;
 
     fn overview(name: &str, pending: u64, change: impl FnOnce(&mut Overview)) -> Overview {
-        let mut queue = Overview::default();
-        queue.name = Bytes::copy_from_slice(name.as_bytes());
-        (queue.pending, queue.list_len) = (Some(pending), Some(pending));
-        for count in [
-            &mut queue.overdue,
-            &mut queue.ready,
-            &mut queue.in_flight,
-            &mut queue.waiting,
-            &mut queue.dead_letters,
-            &mut queue.quarantined,
-            &mut queue.unconfirmed_pops,
-            &mut queue.schedules,
-            &mut queue.receivers,
-        ] {
-            *count = Some(0);
-        }
-        queue.is_paused = Some(false);
-        queue.transferring_processes = Some(1);
-        queue.next_due_in = (pending > 0).then_some(Duration::from_millis(20));
-        change(&mut queue);
-        queue
+        known(|queue| {
+            queue.name = Bytes::copy_from_slice(name.as_bytes());
+            (queue.pending, queue.list_len) = (Some(pending), Some(pending));
+            queue.transferring_processes = Some(1);
+            queue.next_due_in = (pending > 0).then_some(Duration::from_millis(20));
+            change(queue);
+        })
     }
 
     /// Some queues, one of which stands still.

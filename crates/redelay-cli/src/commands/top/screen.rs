@@ -67,7 +67,7 @@ impl Screen {
         self.resume()
     }
 
-    /// Takes the terminal again. Whoever had it may have changed its modes.
+    /// Takes the terminal again. The program that had it may have changed its modes.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         leave();
         enter()?;

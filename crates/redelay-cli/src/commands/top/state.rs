@@ -97,7 +97,7 @@ pub(super) struct Next {
 /// Something that changes what is shown.
 pub(super) enum Event {
     Key(KeyEvent),
-    /// The terminal has so many columns and lines.
+    /// The terminal has this number of columns and lines.
     Resized(u16, u16),
     /// A search has found these.
     Found(Vec<Bytes>),
