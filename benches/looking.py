@@ -6,24 +6,18 @@ time as a share of one core; for `top` and the exporter, of a minute.
   benches/looking.py target/release/redelay [SECONDS]
 """
 import os
+import pathlib
 import pty
 import re
 import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import urllib.request
 
-FILL = """
-local name, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local now = redis.call('TIME')[1] * 1000 + 3600000
-for n = first, last do
-    local payload = string.char(0x03, 0xde) .. string.rep('x', 91) .. string.format('%07d', n) .. string.char(0xe1)
-    local entry = struct.pack('<B', 8) .. string.format('%08d', n) .. struct.pack('<l', #payload) .. payload
-    redis.call('ZADD', 'redisson_delay_queue_timeout:{' .. name .. '}', now + n, entry)
-    redis.call('RPUSH', 'redisson_delay_queue:{' .. name .. '}', entry)
-end"""
+FILL = (pathlib.Path(__file__).parent.parent / "crates/redelay-cli/tests/cli/fill.lua").read_text()
 KEYS = "for n = ARGV[1], ARGV[1] + 9999 do redis.call('SET', 'other:' .. n, n) end"
 # Those of this script, which are not counted.
 OWN = {"info", "config|resetstat", "config|set", "slowlog|get", "slowlog|reset", "slowlog|len"}
@@ -97,7 +91,8 @@ def is_looking(words):
 def in_a_terminal(words, environment, seconds):
     process, terminal = pty.fork()
     if process == 0:
-        os.execve(words[0], words, {**environment, "TERM": "xterm", "LINES": "50", "COLUMNS": "200"})
+        termios.tcsetwinsize(0, (50, 200))
+        os.execve(words[0], words, {**environment, "TERM": "xterm"})
     os.set_blocking(terminal, False)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
