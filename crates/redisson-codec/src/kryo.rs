@@ -6,7 +6,10 @@
 // | `read`, `write` | serde: between a payload and a Rust type, by the shape of the type |
 // | `scalar`, `text`, `library_object` | the types of `java`, and other small classes of Java's library |
 // | `value` | `java::Value` |
+// | `described` | the same of described classes |
 
+#[cfg(feature = "classes")]
+mod described;
 mod failure;
 mod input;
 mod library_object;
@@ -123,6 +126,12 @@ impl Kryo5 {
         AnyClass(self)
     }
 }
+
+#[cfg(feature = "classes")]
+mod with_classes;
+
+#[cfg(feature = "classes")]
+pub use with_classes::WithClasses;
 
 impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for Kryo5 {
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {

@@ -24,11 +24,23 @@ pub(super) struct Input<'de> {
     depth: usize,
     /// How many more elements may take no bytes.
     empty: usize,
+    /// Classes of the application that are described.
+    #[cfg(feature = "classes")]
+    pub(super) described: Option<Box<super::described::Described>>,
 }
 
 impl<'de> Input<'de> {
     pub(super) fn new(bytes: &'de [u8]) -> Self {
-        Self { bytes, at: 0, names: Vec::with_capacity(8), first_class: 0, depth: 0, empty: MAX_EMPTY }
+        Self {
+            bytes,
+            at: 0,
+            names: Vec::with_capacity(8),
+            first_class: 0,
+            depth: 0,
+            empty: MAX_EMPTY,
+            #[cfg(feature = "classes")]
+            described: None,
+        }
     }
 
     #[inline]

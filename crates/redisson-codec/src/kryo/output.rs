@@ -36,6 +36,9 @@ pub(super) struct Output {
     /// Set by an element that is null, and wrote nothing.
     pub(super) null_element: bool,
     last_pass: finish::Scratch,
+    /// Classes of the application that are described.
+    #[cfg(feature = "classes")]
+    pub(super) described: Option<Box<super::described::Described>>,
 }
 
 /// Something that is done at the end.

@@ -3,6 +3,8 @@
 use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value};
+#[cfg(feature = "classes")]
+use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
 use crate::kryo::numbered::Numbered;
@@ -76,6 +78,11 @@ fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
         let name = input.class_name(class).into_owned();
         return match name.starts_with('[') {
             true => read_array(input, name),
+            #[cfg(feature = "classes")]
+            false if input.described.is_some() => match described::read_object(input, &name)? {
+                Some(value) => Ok(value),
+                None => Err(unknown_class(input, &name)),
+            },
             false => Err(unknown_fields(input, class)),
         };
     };
@@ -91,8 +98,19 @@ fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
     Failure::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
 }
 
+/// The same, where other classes are described.
+#[cfg(feature = "classes")]
+pub(in crate::kryo) fn unknown_class(input: &Input<'_>, class: &str) -> Failure {
+    let (shown, at) = (shown(class), input.at);
+    let why = match input.follows(b"\xac\xed\x00\x05") {
+        true => "are not known: Java's own serialization wrote them",
+        false => "are not described",
+    };
+    Failure::new(format!("the fields of the class `{shown}` before offset {at} {why}"))
+}
+
 /// A value of a library class.
-fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
+pub(in crate::kryo) fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
     let class = ClassName::Borrowed(known.name);
     Ok(match known.kind {
         ClassKind::Scalar(_) => scalar::read(input, known)?,
@@ -114,9 +132,13 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
             let count = input.varint()?;
             let count = input.count(count.saturating_add(1))?;
             let names = constants_of(&element);
+            #[cfg(feature = "classes")]
+            let own = input.described.as_deref().and_then(|described| described.constants(&element));
             let mut constants = Vec::new();
             for _ in 0..count {
                 let constant = constant(input, names)?;
+                #[cfg(feature = "classes")]
+                let constant = named(constant, own.as_deref());
                 memory::push(&mut constants, constant)?;
             }
             Value::EnumSet(Box::new(EnumSet { class, element, constants }))
@@ -133,7 +155,7 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
 }
 
 /// Which constant of an enum.
-fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
+pub(in crate::kryo) fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
     let start = input.at;
     let Some(ordinal) = input.varint()?.checked_sub(1) else {
         return Err(Failure::new(format!("a null at offset {start}, where none may be")));
@@ -148,8 +170,20 @@ fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
     }
 }
 
+/// The constant by its name, if its number is one of a described enum.
+#[cfg(feature = "classes")]
+fn named(constant: Constant, names: Option<&[String]>) -> Constant {
+    match (constant, names) {
+        (Constant::Ordinal(ordinal), Some(names)) => match names.get(ordinal as usize) {
+            Some(name) => Constant::Name(name.clone()),
+            None => Constant::Ordinal(ordinal),
+        },
+        (constant, _) => constant,
+    }
+}
+
 /// So many values, each read by the same function.
-fn read_each<'de, T>(
+pub(in crate::kryo) fn read_each<'de, T>(
     input: &mut Input<'de>,
     count: usize,
     mut read: impl FnMut(&mut Input<'de>) -> Outcome<T>,
@@ -164,7 +198,10 @@ fn read_each<'de, T>(
     Ok(values)
 }
 
-fn read_collection(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>, Vec<Value>)> {
+pub(in crate::kryo) fn read_collection(
+    input: &mut Input<'_>,
+    layout: Layout,
+) -> Outcome<(Option<ClassName>, Vec<Value>)> {
     match layout {
         Layout::Empty => return Ok((None, Vec::new())),
         Layout::Singleton => return Ok((None, vec![read_any(input)?])),
@@ -191,7 +228,10 @@ fn read_collection(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<Cla
 
 type ValueEntries = Vec<(Value, Value)>;
 
-fn read_map(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>, ValueEntries)> {
+pub(in crate::kryo) fn read_map(
+    input: &mut Input<'_>,
+    layout: Layout,
+) -> Outcome<(Option<ClassName>, ValueEntries)> {
     let entry = |input: &mut Input<'_>| Ok((read_any(input)?, read_any(input)?));
     match layout {
         Layout::Empty => return Ok((None, Vec::new())),
@@ -220,7 +260,7 @@ pub(in crate::kryo) fn comparator(input: &mut Input<'_>) -> Outcome<Option<Class
     Ok(Some(name.into()))
 }
 
-fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
+pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
     let length = input.varint()?;
     let count = input.count(length)?;
     let elements = match &class[1..] {
@@ -248,6 +288,13 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
             }
             Some(Final::Known(class)) => read_each(input, count, |input| read_final(input, class))?,
             None if count == 0 || is_open(element) => read_each(input, count, read_any)?,
+            #[cfg(feature = "classes")]
+            None if described_element(input, element).is_some() => match described_element(input, element) {
+                Some((element, true)) => {
+                    read_each(input, count, |input| described::read_element(input, element))?
+                }
+                _ => read_each(input, count, read_any)?,
+            },
             None => {
                 return Err(Failure::new(format!(
                     "the elements of the array `{}` before offset {} are not known: read it as a list with \
@@ -259,6 +306,13 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
         },
     };
     Ok(Value::Array(Box::new(Array { class: class.into(), elements })))
+}
+
+/// The class of the elements of an array, and whether it is final, if it is described.
+#[cfg(feature = "classes")]
+fn described_element<'a>(input: &Input<'_>, element: &'a str) -> Option<(&'a str, bool)> {
+    let class = element.strip_prefix('L')?.strip_suffix(';')?;
+    Some((class, input.described.as_deref()?.is_final(class)?))
 }
 
 /// A value of a final library class, or null.

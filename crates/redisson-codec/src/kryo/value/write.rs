@@ -3,6 +3,8 @@
 use super::{COMPARATORS, Final, Names, constants_of, final_element, null_of};
 use crate::java::class::{ClassKind, Layout, known};
 use crate::java::{ClassName, Collection, Constant, Map, Opaque, Value};
+#[cfg(feature = "classes")]
+use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
@@ -38,7 +40,7 @@ fn write_opaque(output: &mut Output, value: &Opaque) -> Outcome<()> {
     Ok(())
 }
 
-fn write_class(output: &mut Output, value: &Value) {
+pub(in crate::kryo) fn write_class(output: &mut Output, value: &Value) {
     match value {
         Value::Boolean(_) => output.numbered(Numbered::Boolean),
         Value::Byte(_) => output.numbered(Numbered::Byte),
@@ -54,7 +56,7 @@ fn write_class(output: &mut Output, value: &Value) {
 }
 
 /// A value that is known not to be null.
-fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
+pub(in crate::kryo) fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
     match value {
         Value::Null => return Err(Failure::new("a null where none may be")),
         Value::Boolean(value) => output.byte((*value).into()),
@@ -80,8 +82,12 @@ fn unknown(class: &str, kind: &str) -> Failure {
     Failure::new(format!("`{}` is not a {kind} class whose layout is known", shown(class)))
 }
 
-fn write_named(output: &mut Output, value: &Value) -> Outcome<()> {
+pub(in crate::kryo) fn write_named(output: &mut Output, value: &Value) -> Outcome<()> {
     if scalar::write(output, value)? {
+        return Ok(());
+    }
+    #[cfg(feature = "classes")]
+    if known(value.class()).is_none() && described::write_value(output, value)? {
         return Ok(());
     }
     match value {
@@ -101,6 +107,17 @@ fn write_named(output: &mut Output, value: &Value) -> Outcome<()> {
             // Not one more than they are.
             output.varint(Output::length(value.constants.len())? - 1);
             let names = constants_of(&value.element);
+            #[cfg(feature = "classes")]
+            if let Some(names) = output.described.as_deref().and_then(|own| own.constants(&value.element)) {
+                return value.constants.iter().try_for_each(|constant| match constant {
+                    Constant::Name(name) => {
+                        let ordinal = names.iter().position(|known| known == name);
+                        let ordinal = ordinal.map_or(u32::MAX, |ordinal| ordinal as u32);
+                        write_constant(output, None, &Constant::Ordinal(ordinal))
+                    }
+                    constant => write_constant(output, None, constant),
+                });
+            }
             value.constants.iter().try_for_each(|constant| write_constant(output, names, constant))?;
         }
         Value::Collection(value) => match known(&value.class).map(|class| class.kind) {
@@ -141,7 +158,7 @@ fn write_constant(output: &mut Output, names: Names, constant: &Constant) -> Out
     Ok(())
 }
 
-fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outcome<()> {
+pub(in crate::kryo) fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outcome<()> {
     let Some(comparator) = comparator else {
         output.byte(0);
         return Ok(());
@@ -156,7 +173,11 @@ fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outc
     Ok(())
 }
 
-fn write_collection(output: &mut Output, collection: &Collection, layout: Layout) -> Outcome<()> {
+pub(in crate::kryo) fn write_collection(
+    output: &mut Output,
+    collection: &Collection,
+    layout: Layout,
+) -> Outcome<()> {
     let elements = &collection.elements;
     let wrong = || {
         Failure::new(format!("a `{}` does not have {} elements", shown(&collection.class), elements.len()))
@@ -190,6 +211,8 @@ fn write_collection(output: &mut Output, collection: &Collection, layout: Layout
                 return Err(Failure::new(format!("a `{}` holds no nulls", shown(&collection.class))));
             }
             let null = null_of(first.class());
+            #[cfg(feature = "classes")]
+            let null = null.or_else(|| output.described.as_deref()?.null_of(first.class()));
             elements.iter().try_for_each(|element| write_element(output, element, null, nulls))
         }
     }
@@ -209,7 +232,7 @@ fn write_element(output: &mut Output, element: &Value, null: Option<u8>, nulls: 
     write_content(output, element)
 }
 
-fn write_map(output: &mut Output, map: &Map, layout: Layout) -> Outcome<()> {
+pub(in crate::kryo) fn write_map(output: &mut Output, map: &Map, layout: Layout) -> Outcome<()> {
     let count = map.entries.len();
     match layout {
         Layout::Empty if count == 0 => return Ok(()),
@@ -262,6 +285,12 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
             (element_class, element) if element_class.starts_with('L') => {
                 match final_element(element_class) {
                     None => {
+                        #[cfg(feature = "classes")]
+                        match described_element(output, element_class) {
+                            Some(class) => described::write_element(output, class, element)?,
+                            None => write(output, element)?,
+                        }
+                        #[cfg(not(feature = "classes"))]
                         write(output, element)?;
                         true
                     }
@@ -283,4 +312,11 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
         }
     }
     Ok(())
+}
+
+/// The class of the elements of an array, if it is described and final.
+#[cfg(feature = "classes")]
+fn described_element<'a>(output: &Output, element: &'a str) -> Option<&'a str> {
+    let class = element.strip_prefix('L')?.strip_suffix(';')?;
+    output.described.as_deref()?.is_final(class)?.then_some(class)
 }

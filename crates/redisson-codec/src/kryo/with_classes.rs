@@ -1,0 +1,65 @@
+//! [`WithClasses`]: Kryo 5 that knows the fields of an application's classes.
+
+use std::sync::Arc;
+
+use super::described::Described;
+use super::input::Input;
+use super::output::Output;
+use super::{Kryo5, value};
+use crate::classes::Classes;
+use crate::java::Value;
+use crate::{Codec, CodecError};
+
+/// [`Kryo5`] with the descriptions of classes. Made by [`Kryo5::with_classes`].
+#[derive(Clone, Debug)]
+pub struct WithClasses(Arc<Classes>);
+
+impl Kryo5 {
+    /// Returns a codec that reads any payload of described classes as a [`Value`], with the names of fields and
+    /// constants. It writes what it has read with the same bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::classes::Classes;
+    /// use redisson_codec::{Codec, Kryo5};
+    ///
+    /// let classes: Classes = "class com.acme.Stock { Long article; int count; List<Long> shelves; }".parse()?;
+    /// let codec = Kryo5.with_classes(classes);
+    /// let payload = b"\x01\x00com.acme.Stoc\xeb\x01\x0e\x06\x01\x00java.util.ArrayLis\xf4\x02\x12";
+    /// let value = codec.decode(payload)?;
+    /// assert_eq!(value.to_string(), r#"com.acme.Stock {"article": 7L, "count": 3, "shelves": [9L]}"#);
+    /// assert_eq!(codec.encode(&value)?, payload);
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    #[must_use]
+    pub fn with_classes(self, classes: impl Into<Arc<Classes>>) -> WithClasses {
+        WithClasses(classes.into())
+    }
+}
+
+impl Codec<Value> for WithClasses {
+    fn encode(&self, value: &Value) -> Result<Vec<u8>, CodecError> {
+        let mut output = Output::take();
+        output.described = Some(Described::new(self.0.clone()));
+        let written = value::write(&mut output, value);
+        output.described = None;
+        match written {
+            Ok(()) => Ok(output.finish()),
+            Err(failure) => Err(CodecError::new(format!("the value cannot be written as Kryo 5: {failure}"))),
+        }
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
+        let mut input = Input::new(payload);
+        input.described = Some(Described::new(self.0.clone()));
+        let read = value::read_any(&mut input).map_err(|failure| failure.to_string());
+        match (read, input.left()) {
+            (Ok(value), 0) => Ok(value),
+            (Ok(_), more) => Err(CodecError::new(format!(
+                "expected Kryo 5: {more} bytes follow it at offset {}",
+                input.at
+            ))),
+            (Err(why), _) => Err(CodecError::new(format!("expected Kryo 5: {why}"))),
+        }
+    }
+}
