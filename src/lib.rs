@@ -114,6 +114,7 @@
 //! | `tracing` | yes | events and spans for the `tracing` crate, target `redelay` |
 //! | `msgpack` | no | `codec::MsgPack` |
 //! | `kryo` | no | `codec::Kryo5`, `codec::java` |
+//! | `classes` | no | `codec::classes`: the fields of Java classes, from `.class` files or text |
 //! | `json-jackson` | no | `codec::JsonJackson`, `codec::java` |
 //! | `cbor-jackson` | no | `codec::CborJackson`, `codec::java` |
 //! | `msgpack-jackson` | no | `codec::MsgPackJackson`, `codec::java` |

@@ -1,14 +1,18 @@
 //! The connection of a command: by `--url`, a profile, or `REDIS_URL`.
 
 use std::env;
+use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use redelay::client::{ClientConfig, TlsConfig};
+use redelay::codec::classes::Classes;
 use redelay::inspector::{Inspector, Overview, Role, Server};
 use redelay::{Client, Error, ErrorKind};
 
 use crate::args::Connection;
+use crate::classes;
 use crate::escape;
 use crate::failure::Failure;
 use crate::human;
@@ -29,6 +33,7 @@ pub(crate) struct Session {
     profile: Profile,
     /// The name of the profile, if one was asked for.
     label: Option<String>,
+    classes: Option<Arc<Classes>>,
 }
 
 impl Session {
@@ -54,8 +59,15 @@ impl Session {
         }
         let client = config.builder()?.transfer(transfers).connect_timeout(timeout).command_timeout(timeout);
         let client = client.connect().await?;
-        let session = Self { inspector: client.inspector(), profile, label: connection.profile.clone() };
+        let session =
+            Self { inspector: client.inspector(), profile, label: connection.profile.clone(), classes: None };
         Ok((session, client))
+    }
+
+    /// With the classes that these files and the profile describe.
+    pub(crate) fn with_classes(self, files: &[PathBuf]) -> Result<Self, Failure> {
+        let files: Vec<_> = self.profile.classes.iter().chain(files).cloned().collect();
+        Ok(Self { classes: classes::load(&files)?, ..self })
     }
 
     /// The name of a queue on the server, or a pattern of such names.
@@ -124,7 +136,8 @@ impl Session {
 
     /// A reader of payloads of a queue, by this sample.
     pub(crate) fn reader_of<'a>(&self, name: &[u8], sample: impl IntoIterator<Item = &'a [u8]>) -> Reader {
-        Reader::new(self.profile.codec_of(name), Mask::new(&self.profile.mask), sample)
+        let reader = Reader::new(self.profile.codec_of(name), Mask::new(&self.profile.mask), sample);
+        reader.with_classes(self.classes.clone())
     }
 
     /// Looks at a queue that must be there.

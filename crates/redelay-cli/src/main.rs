@@ -3,9 +3,10 @@
 //! `args` is the command line, and `commands` has a file for each command. A command reads through a
 //! `Session` (`connect`, `profile`) and writes to `Out`. What it prints is made by pure functions: `queue`
 //! and `state` of a queue in numbers, `doctor` of what is wrong, `payload` and `mask` of a payload, which
-//! `decoder` may read, `table`, `human` and `escape` of text.
+//! `decoder` may read, `classes` of the Java classes of payloads, `table`, `human` and `escape` of text.
 
 mod args;
+mod classes;
 mod commands;
 mod connect;
 mod decoder;
@@ -63,7 +64,10 @@ async fn run(arguments: Arguments) -> Result<u8, Failure> {
     let code = match &arguments.command {
         // They block, and then the signal ends them as it ends any program, without a handler. It must end
         // the program of `--decoder`, too, for which `inspect` waits.
-        Command::Inspect { .. } | Command::Completions { .. } | Command::Man { .. } => {
+        Command::Inspect { .. }
+        | Command::JavaStruct { .. }
+        | Command::Completions { .. }
+        | Command::Man { .. } => {
             return tokio::select! {
                 biased;
                 end = commands::run(arguments) => end.map(|()| 0),

@@ -24,6 +24,8 @@ pub(crate) struct Profile {
     pub(crate) name_prefix: String,
     /// The codecs of queues, by patterns of their names.
     pub(crate) codec: BTreeMap<String, String>,
+    /// Files that describe the Java classes of payloads.
+    pub(crate) classes: Vec<PathBuf>,
     /// Paths in payloads whose values are not printed.
     pub(crate) mask: Vec<String>,
 }

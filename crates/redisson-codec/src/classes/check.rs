@@ -79,8 +79,12 @@ impl std::error::Error for Differences {}
 /// ```
 pub fn check<T: DeserializeOwned + 'static>(classes: &Classes) -> Result<(), Differences> {
     let shape = Shape::of::<T>().map_err(|error: CodecError| Differences(vec![error.to_string()]))?;
-    let mut checked = Check { shape, classes, lines: Vec::new() };
-    shape.structs.iter().for_each(|shape| checked.structure(shape));
+    let mut checked = Check { shape, classes, is_root: false, lines: Vec::new() };
+    let root = &shape.nodes[shape.root()].kind;
+    for (at, found) in shape.structs.iter().enumerate() {
+        checked.is_root = *root == Kind::Struct(at);
+        checked.structure(found);
+    }
     shape.enums.iter().for_each(|shape| checked.enumeration(shape));
     shape.choices.iter().for_each(|choice| checked.choice(choice));
     checked.lines.sort();
@@ -91,6 +95,8 @@ pub fn check<T: DeserializeOwned + 'static>(classes: &Classes) -> Result<(), Dif
 pub(super) struct Check<'a> {
     pub(super) shape: &'a Shape,
     pub(super) classes: &'a Classes,
+    /// It is the class of the whole payload that is checked.
+    pub(super) is_root: bool,
     lines: Vec<String>,
 }
 
@@ -176,6 +182,9 @@ impl Check<'_> {
                 continue;
             };
             let here = found.bodies.get(at).and_then(Option::as_ref);
+            if here.is_some() && constant.body.is_some() && here != constant.body.as_ref() {
+                return self.add(&format!("{place}.{variant}"), OTHER_NUMBERS);
+            }
             if here != constant.body.as_ref() {
                 let bodies: Vec<_> = class
                     .constants
@@ -241,6 +250,10 @@ impl Check<'_> {
         self.add(class, format!("the class is not described{}", other.unwrap_or_default()));
     }
 }
+
+/// Of an enum whose bodies have other numbers than their order says.
+pub(super) const OTHER_NUMBERS: &str =
+    "javac has also numbered an anonymous class among the arguments: no Rust type is like this enum";
 
 fn form(class: &JavaClass) -> Form {
     match class.kind {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::code::bodies;
-use super::signature::{class_signature, descriptor, field_signature};
+use super::signature::{class_signature, field_signature, name};
 use super::{ClassKind, JavaClass, JavaConstant, JavaField, JavaType};
 
 /// The most bytes of names and types in a class. A field of 20 bytes has some 50 of them, so this is
@@ -56,7 +56,7 @@ pub(super) fn read(bytes: &[u8]) -> Outcome<JavaClass> {
         ClassKind::Enum => "java.lang.Enum",
         _ => super::OBJECT,
     };
-    let is_implied = |class: &JavaType| matches!(class, JavaType::Class { name, .. } if name == implied);
+    let is_implied = |class: &JavaType| matches!(class, JavaType::Class { name, .. } if name == implied || name == super::OBJECT);
     let mut class = JavaClass {
         name,
         kind,
@@ -94,8 +94,8 @@ fn behind(why: impl fmt::Display, at: usize) -> String {
 fn fields<'a>(input: &mut Input<'a>, pool: &mut Pool<'a>, class: &mut JavaClass) -> Outcome<()> {
     for _ in 0..input.u2()? {
         let (at, access) = (input.at, input.u2()?);
-        let name = pool.text(input.u2()?, at)?.to_owned();
-        let mut kind = descriptor(pool.text(input.u2()?, at)?).map_err(|why| behind(why, at))?;
+        let name = name(pool.text(input.u2()?, at)?).map_err(|why| behind(why, at))?;
+        let mut kind = field_signature(pool.text(input.u2()?, at)?).map_err(|why| behind(why, at))?;
         attributes(input, pool, |attribute, input, pool| {
             if attribute == b"Signature" && access & flags::STATIC == 0 {
                 let (at, index) = (input.at, input.u2()?);
@@ -267,7 +267,10 @@ impl<'a> Pool<'a> {
 
     fn class(&mut self, index: u16, at: usize) -> Outcome<String> {
         match self.entry(index) {
-            Entry::Class(name) => Ok(self.text(name, at)?.replace('/', ".")),
+            Entry::Class(index) => {
+                let class = self.text(index, at)?;
+                name(class).map_err(|why| behind(why, at))
+            }
             _ => Err(format!("the constant {index}, named at offset {at}, is no class")),
         }
     }

@@ -6,11 +6,11 @@ use super::{Hierarchy, JavaType, OBJECT, Primitive};
 use crate::java::class::{ClassKind as Library, known};
 use crate::java::shape::{Kind, Node, NodeId};
 
-/// The type of a field, with the type parameters that the class itself says. The others are `Object`.
+/// The type of a field, with the type parameters that the class itself says.
 pub(super) fn java_name(hierarchy: &Hierarchy<'_>, by: usize, kind: &JavaType) -> JavaType {
     match kind {
         JavaType::Primitive(_) => kind.clone(),
-        JavaType::Variable(name) => hierarchy.variable(by, name).unwrap_or_else(|| JavaType::class(OBJECT)),
+        JavaType::Variable(name) => hierarchy.variable(by, name).unwrap_or_else(|| kind.clone()),
         JavaType::Array(element) => JavaType::Array(Box::new(java_name(hierarchy, by, element))),
         JavaType::Class { name, arguments } => JavaType::Class {
             name: name.clone(),
@@ -34,10 +34,16 @@ pub(super) fn mismatch(check: &Check<'_>, place: NodeId, java: &JavaType) -> Opt
             (Some(found), true) => Some(format!("`{java}` in Java, `{}` here", found.name())),
             _ => different(),
         },
-        // What the payload says is in it, whatever it is.
+        // Where a field declares the class, that says what it is.
+        JavaType::Variable(_) if !check.is_root => None,
         JavaType::Variable(_) => open(node),
         JavaType::Array(element) => match &node.kind {
             _ if node.object => Some(format!("`{java}` in Java, and `java::object` here")),
+            Kind::Value => {
+                let class = java.erased();
+                let is_final = class.and_then(|class| check.classes.is_final(&class)) == Some(true);
+                if is_final { different() } else { None }
+            }
             Kind::Bytes if **element == JavaType::Primitive(Primitive::Byte) => None,
             Kind::Array(inner) => element_of(check, *inner, element, "array"),
             _ => different(),

@@ -14,9 +14,15 @@ pub(super) struct ClassSignature {
     pub(super) interfaces: Vec<JavaType>,
 }
 
-/// The type of a field without its type arguments.
-pub(super) fn descriptor(text: &str) -> Outcome<JavaType> {
-    field_signature(text)
+/// A name with dots. Java's virtual machine takes nearly all characters, which compilers do not make, and
+/// which would be printed as they are.
+pub(super) fn name(text: &str) -> Outcome<String> {
+    let is_usual = |char: char| char.is_alphanumeric() || matches!(char, '_' | '$' | '/' | '-');
+    match text.chars().find(|char| !is_usual(*char)) {
+        None if !text.is_empty() => Ok(text.replace('/', ".")),
+        Some(char) => Err(format!("a name with the character {}", char.escape_unicode())),
+        None => Err("an empty name".to_owned()),
+    }
 }
 
 /// The type of a field.
@@ -80,7 +86,7 @@ impl Input<'_> {
         match rest.find(ends) {
             Some(length @ 1..) => {
                 self.at += length;
-                Ok(rest[..length].replace('/', "."))
+                name(&rest[..length])
             }
             _ => Err(self.wrong("a name")),
         }

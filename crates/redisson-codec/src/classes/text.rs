@@ -66,7 +66,7 @@ struct Input<'a> {
 }
 
 fn is_name(char: char) -> bool {
-    char.is_alphanumeric() || matches!(char, '_' | '$' | '.')
+    char.is_alphanumeric() || matches!(char, '_' | '$' | '.' | '-')
 }
 
 impl<'a> Input<'a> {

@@ -1,9 +1,12 @@
 //! The value of a payload of a known format.
 
+use std::sync::Arc;
+
 use super::described::{self, Description};
 use super::format::{Format, Kind};
 use super::json;
 use super::unpacked::{unpacked, within_bounds};
+use crate::classes::Classes;
 use crate::java::Value;
 use crate::{CborJackson, Codec, CodecError, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson};
 
@@ -47,6 +50,31 @@ impl Format {
         self.read(payload, |kind, payload| match value(kind, payload) {
             Ok(json) => Ok(json),
             Err(error) => described::of(kind, payload).map(|found| described::json(&found)).ok_or(error),
+        })
+    }
+
+    /// The same where the classes of an application are described: the objects of Kryo 5 have the names of
+    /// their fields, and the constants of enums theirs.
+    ///
+    /// # Errors
+    /// When the payload is not of this format, or has an object of a class that is not described. It is not
+    /// replaced by what [`describe`](Self::describe) says.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::classes::Classes;
+    /// use redisson_codec::detect::{Format, Kind};
+    ///
+    /// let classes: Classes = "class com.acme.Coupon { String code; Integer percent; }".parse()?;
+    /// let payload = b"\x01\x00com.acme.Coupo\xeeWINTER2\xb6\x01\x0e";
+    /// let json = Format::Plain(Kind::Kryo5).to_json_with(payload, &classes.into())?;
+    /// assert_eq!(json, r#"{"@class":"com.acme.Coupon","code":"WINTER26","percent":7}"#);
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    pub fn to_json_with(self, payload: &[u8], classes: &Arc<Classes>) -> Result<String, CodecError> {
+        self.read(payload, |kind, payload| match kind {
+            Kind::Kryo5 => Ok(json::of(&Kryo5.with_classes(classes.clone()).decode(payload)?)),
+            kind => value(kind, payload),
         })
     }
 

@@ -1,0 +1,113 @@
+//! Class files and payloads of strangers. `REDELAY_SOAK` runs all of two million of each, and else it is a
+//! twentieth.
+
+use super::super::hostile::made_up;
+use super::*;
+
+fn many() -> usize {
+    if std::env::var_os("REDELAY_SOAK").is_some() { 2_000_000 } else { 100_000 }
+}
+
+/// Whatever is read prints as text that is read again, and nothing takes long.
+fn class_file(bytes: &[u8]) {
+    let mut classes = Classes::new();
+    match classes.add_class_file(bytes) {
+        Ok(name) => {
+            let _ = classes.rust(&name);
+            let text = classes.to_string();
+            // What no compiler writes need not be read, or be the same.
+            if let Ok(again) = text.parse::<Classes>() {
+                assert_eq!(again.to_string().parse::<Classes>().unwrap(), again);
+            }
+        }
+        Err(error) => {
+            let error = error.to_string();
+            assert!(error.contains("offset") || error.contains("ca fe ba be"), "{error}");
+            assert!(error.len() < 1000 && !error.contains(char::is_control), "{error}");
+        }
+    }
+}
+
+#[test]
+fn made_up_class_files() {
+    let files: Vec<_> = class_files().into_values().collect();
+    let meaning = [0, 1, 3, 5, 7, 9, 12, 0xb3, 0xbb, 0xaa, 0xc4, b'L', b'T', b'<', b';', b'[', 0xff];
+    made_up(&files, many(), &meaning, class_file);
+}
+
+#[test]
+fn made_up_payloads_of_described_classes() {
+    let codec = codec();
+    let payloads: Vec<_> = ["kryo5", "kryo5-places", "kryo5-generic", "shapes-kryo5"]
+        .into_iter()
+        .flat_map(rows)
+        .map(|row| row.payload)
+        .collect();
+    let meaning = [0, 1, 2, 3, 4, 5, 9, 0x80, 0x81, 0x82, 0xff];
+    made_up(&payloads, many(), &meaning, |payload| {
+        let Ok(value) = codec.decode(payload) else { return };
+        let Ok(again) = codec.encode(&value) else { return };
+        let value = codec.decode(&again).unwrap_or_else(|error| panic!("{error}: {payload:02x?}"));
+        assert_eq!(codec.encode(&value).unwrap(), again, "{payload:02x?}");
+    });
+}
+
+/// A class file with a pool of these constants, and then these bytes.
+fn with_pool(constants: &[&[u8]], rest: &[u8]) -> Vec<u8> {
+    let count = (constants.len() + 1) as u16;
+    let head = [&[0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 61][..], &count.to_be_bytes()].concat();
+    [&head[..], &constants.concat(), rest].concat()
+}
+
+fn text(text: &[u8]) -> Vec<u8> {
+    [&[1][..], &(text.len() as u16).to_be_bytes(), text].concat()
+}
+
+/// A thousand fields of a type of 60 KiB would take more than 60 MiB, and a million of nodes a GiB.
+#[test]
+fn few_bytes_are_not_many_names() {
+    let name = text(b"A");
+    let long = text(&[&b"L"[..], &[b'x'; 60_000], b";"].concat());
+    let deep = text(&[&b"[".repeat(60_000)[..], b"I"].concat());
+    let field: &[u8] = &[0, 0, 0, 1, 0, 3, 0, 0];
+    let fields = |kind: &[u8]| {
+        let rest = [&[0, 0, 0, 2, 0, 0, 0, 0, 0x03, 0xe8][..], &field.repeat(1000), &[0, 0, 0, 0]].concat();
+        with_pool(&[&name, &[7, 0, 1], kind], &rest)
+    };
+    for (kind, why) in [(&long, "names and types of more than 262144 bytes"), (&deep, "more than 32 levels")]
+    {
+        let error = Classes::new().add_class_file(&fields(kind)).unwrap_err().to_string();
+        assert!(error.contains(why) && error.contains("offset"), "{error}");
+    }
+    let short = text(b"I");
+    let mut classes = Classes::new();
+    classes.add_class_file(&fields(&short)).unwrap();
+    assert_eq!(classes.to_string().lines().count(), 1002);
+}
+
+/// Classes above each other, in a circle or in a long line.
+#[test]
+fn classes_above_each_other() {
+    let circle: Classes =
+        "class a.A extends a.B { int a; } class a.B extends a.A { int b; }".parse().unwrap();
+    let payload = b"\x01\x00a.\xc1\x02\x04";
+    let error = error(Kryo5.with_classes(circle.clone()).decode(payload));
+    assert!(error.contains("more than 64 classes above it"), "{error}");
+    assert!(circle.rust("a.A").is_err());
+    let interfaces: Classes = "interface a.A extends a.B { } interface a.B extends a.A { }".parse().unwrap();
+    assert!(interfaces.rust("a.A").is_err());
+    let text: String =
+        (0..500).map(|at| format!("class a.C{at} extends a.C{} {{ int c{at}; }}\n", at + 1)).collect();
+    assert!(text.parse::<Classes>().unwrap().rust("a.C0").is_err());
+}
+
+/// An object that holds itself is as deep as any other.
+#[test]
+fn deep_objects() {
+    let codec = Kryo5.with_classes("class a.Node { a.Node next; }".parse::<Classes>().unwrap());
+    let payload = [&b"\x01\x00a.Nod\xe5"[..], &b"\x01\x00".repeat(50_000)].concat();
+    assert!(error(codec.decode(&payload)).contains("more than 127 levels"));
+    let payload = [&b"\x01\x00a.Nod\xe5"[..], &b"\x01\x00".repeat(120), b"\x00"].concat();
+    let value = codec.decode(&payload).unwrap();
+    assert_eq!(codec.encode(&value).unwrap(), payload);
+}
