@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes those vectors of crates/redisson-codec/tests/vectors that are made from Samples.java, Classes.java and
-# Mappers.java, with Redisson 4.7.0. A codec that cannot write a sample is reported on stderr, and has no row for it.
+# Mappers.java, with Redisson 4.7.0, and the class files of crates/redisson-codec/tests/classes with the vectors of Generic.java. A codec that cannot write a sample is reported on stderr, and has no row for it.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -23,3 +23,21 @@ done
 # The name of a class, not a variable.
 # shellcheck disable=SC2016
 write write 'typed-json:com.acme.Zoo$Amounts' typed-json-amounts
+
+classes=$root/crates/redisson-codec/tests/classes
+compiled=$(mktemp -d)
+trap 'rm -rf "$compiled"' EXIT
+javac -nowarn -cp "$build/classes:$build/lib/*" -d "$compiled" "$classes/Shop.java" "$classes/Generic.java"
+java -cp "$compiled:$build/classes:$build/lib/*" com.acme.Generic >"$root/crates/redisson-codec/tests/vectors/kryo5-generic.tsv"
+mkdir -p "$compiled/com/acme" "$compiled/lab"
+for class in Zoo Tasks Clock Annotated; do
+    cp "$build/classes/com/acme/$class"*.class "$compiled/com/acme/"
+done
+cp "$build/classes/lab/Small.class" "$compiled/lab/"
+# Those that hold others have no objects.
+rm "$compiled/com/acme/Generic.class" "$compiled/com/acme/Zoo.class" "$compiled/com/acme/Tasks.class" \
+    "$compiled/com/acme/Annotated.class"
+rm -f "$classes"/*.class
+(cd "$compiled" && find . -name '*.class') | while IFS= read -r file; do
+    cp "$compiled/$file" "$classes/$(printf %s "${file#./}" | tr / .)"
+done

@@ -256,6 +256,21 @@ mod tests {
     }
 
     #[test]
+    fn objects_of_described_classes_are_read_and_masked() {
+        let classes = "class com.acme.Coupon { String code; int percent; }".parse::<Classes>().unwrap();
+        let with = |mask: &[&str]| reader(mask, &[COUPON]).with_classes(Some(classes.clone().into()));
+        let read = with(&[]).read(COUPON);
+        assert_eq!(read.text, r#"{"@class":"com.acme.Coupon","code":"WINTER26","percent":7}"#);
+        let masked = with(&["code"]).read(COUPON);
+        assert_eq!(masked.text, r#"{"@class":"com.acme.Coupon","code":"(masked)","percent":7}"#);
+        assert!(!serde_json::to_string(&masked).unwrap().contains("WINTER26"));
+        let other = reader(&["code"], &[COUPON]).with_classes(Some(Classes::new().into()));
+        assert_eq!(other.read(COUPON).text, "(masked)");
+        let other = reader(&[], &[COUPON]).with_classes(Some(Classes::new().into())).read(COUPON).text;
+        assert!(other.ends_with("before offset 17 are not described)"), "{other}");
+    }
+
+    #[test]
     fn what_a_program_prints_is_the_value() {
         let decoded = |text: &str| reader(&[], &[]).read(COUPON).decoded(Ok(text.into()));
         let json = decoded("{\"code\":\n \"WINTER26\"}");

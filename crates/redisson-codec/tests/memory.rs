@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
+use redisson_codec::classes::Classes;
 use redisson_codec::java::Value;
 use redisson_codec::{Bytes, CborJackson, Codec, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson};
 use redisson_codec::{ZStd, detect};
@@ -48,6 +49,15 @@ fn detect_all(payload: &[u8]) {
     assert!(most <= (64 << 20) + 2 * values + 2 * texts, "{most} bytes");
 }
 
+/// Reads a class file within the memory that the documentation of `classes` names.
+fn class_file(bytes: &[u8]) {
+    let before = memory("VmRSS:").unwrap_or_default();
+    let read = Classes::new().add_class_file(bytes);
+    let most = memory("VmHWM:").unwrap_or_default().saturating_sub(before);
+    println!("{:.1} times the limit of a class file: {read:?}", most as f64 / (8 << 20) as f64);
+    assert!(read.is_ok() && most <= 8 << 20, "{most} bytes");
+}
+
 /// The same in a process of its own.
 fn in_a_process(kind: &str, payload: &[u8]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -65,6 +75,7 @@ type Decode = fn(&[u8]);
 
 /// What a payload is decoded as.
 fn kinds(each: &mut dyn FnMut(&str, Decode)) {
+    each("a class file", class_file);
     each("JSON as a Value", |payload| decode::<Value, _>(JsonJackson, payload));
     each("JSON as a map", |payload| decode::<BTreeMap<String, i32>, _>(JsonJackson, payload));
     each("JSON as integers", |payload| decode::<Vec<i32>, _>(JsonJackson, payload));
@@ -122,6 +133,23 @@ fn detection_takes_what_it_says_at_most() {
         in_a_process("detect", &Lz4V2(Bytes).encode(&content).unwrap());
         in_a_process("detect", &ZStd(Bytes).encode(&content).unwrap());
         in_a_process("detect", &content);
+    }
+}
+
+/// Types of which a byte is a type argument, in as many fields as are read.
+#[test]
+fn a_class_file_takes_what_it_says_at_most() {
+    if std::env::var_os(CASE).is_some() || memory("VmHWM:").is_none() {
+        return;
+    }
+    let text = |text: &[u8]| [&[1][..], &(text.len() as u16).to_be_bytes(), text].concat();
+    for argument in [&b"*"[..], b"TT;", b"LA;", b"[LA;"] {
+        let kind = [&b"LA<"[..], &argument.repeat(15_000 / argument.len()), b">;"].concat();
+        let pool = [text(b"A"), vec![7, 0, 1], text(&kind), text(b"LA;"), text(b"Signature")].concat();
+        let field = [0, 0, 0, 1, 0, 4, 0, 1, 0, 5, 0, 0, 0, 2, 0, 3];
+        let head = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 61, 0, 6];
+        let class = [0, 0, 0, 2, 0, 0, 0, 0, 0, 4];
+        in_a_process("a class file", &[&head[..], &pool, &class, &field.repeat(4), &[0; 4]].concat());
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) fn run(class: &str, files: &[PathBuf], out: &Out) -> Result<(), Failu
     };
     let class = find(&classes, class)?;
     let rust = classes.rust(class).map_err(|error| Failure::Negative(error.to_string()))?;
+    // As users of redelay name it.
+    let rust = rust.replace("use redisson_codec::java;", "use redelay::codec::java;");
     out.raw(rust.as_bytes())
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use super::compared::{java_name, mismatch};
-use super::{ClassKind, Classes, Hierarchy, JavaClass, Layout};
+use super::compared::{Compared, java_name, mismatch};
+use super::hierarchy::{Hierarchy, Layout, OTHER_NUMBERS};
+use super::model::{ClassKind, Classes, JavaClass};
 use crate::CodecError;
 use crate::java::class::known;
 use crate::java::shape::{Choice, EnumShape, Form, Kind, Shape, StructShape};
@@ -92,11 +93,11 @@ pub fn check<T: DeserializeOwned + 'static>(classes: &Classes) -> Result<(), Dif
     if checked.lines.is_empty() { Ok(()) } else { Err(Differences(checked.lines)) }
 }
 
-pub(super) struct Check<'a> {
-    pub(super) shape: &'a Shape,
-    pub(super) classes: &'a Classes,
+struct Check<'a> {
+    shape: &'a Shape,
+    classes: &'a Classes,
     /// It is the class of the whole payload that is checked.
-    pub(super) is_root: bool,
+    is_root: bool,
     lines: Vec<String>,
 }
 
@@ -125,6 +126,8 @@ impl Check<'_> {
     }
 
     fn fields(&mut self, found: &StructShape, hierarchy: &Hierarchy<'_>) {
+        let Check { shape, classes, is_root, .. } = *self;
+        let compared = Compared { shape, classes, is_root };
         let declared = hierarchy.fields();
         let names = |name: &str| format!("{}.{name}", found.class);
         for field in &found.fields {
@@ -156,10 +159,10 @@ impl Check<'_> {
             }
             let kind = &declared.field.kind;
             match found.fields.iter().find(|field| field.name == name) {
-                None => self.add(&place, format!("missing here: a `{kind}` in Java")),
+                None => self.add(&place, format!("missing here: `{kind}` in Java")),
                 Some(field) => {
                     let kind = java_name(hierarchy, declared.by, kind);
-                    if let Some(why) = mismatch(self, field.node, &kind) {
+                    if let Some(why) = mismatch(&compared, field.node, &kind) {
                         self.add(&place, why);
                     }
                 }
@@ -250,10 +253,6 @@ impl Check<'_> {
         self.add(class, format!("the class is not described{}", other.unwrap_or_default()));
     }
 }
-
-/// Of an enum whose bodies have other numbers than their order says.
-pub(super) const OTHER_NUMBERS: &str =
-    "javac has also numbered an anonymous class among the arguments: no Rust type is like this enum";
 
 fn form(class: &JavaClass) -> Form {
     match class.kind {

@@ -1,7 +1,7 @@
 //! Which constants of an enum have bodies. Only the code that makes them says it.
 
-use super::JavaClass;
-use super::class_file::{Input, Outcome, Pool};
+use super::model::JavaClass;
+use super::pool::{Input, Outcome, Pool};
 
 /// Reads `new C; dup; …; putstatic NAME` of each constant: its class is the first one that is made since the
 /// constant before it. Others are made for its arguments.

@@ -1,10 +1,20 @@
 //! Whether a place of a Rust type is what a field of a class is.
 
-use super::check::Check;
-use super::hierarchy::{is_collection, is_map};
-use super::{Hierarchy, JavaType, OBJECT, Primitive};
+use super::hierarchy::Hierarchy;
+use super::library::{OBJECT, is_collection, is_map, short};
+use super::model::{Classes, JavaType};
+use super::primitive::Primitive;
 use crate::java::class::{ClassKind as Library, known};
-use crate::java::shape::{Kind, Node, NodeId};
+use crate::java::shape::{Kind, Node, NodeId, Shape};
+
+/// What is compared.
+#[derive(Clone, Copy)]
+pub(super) struct Compared<'a> {
+    pub(super) shape: &'a Shape,
+    pub(super) classes: &'a Classes,
+    /// It is the class of the whole payload.
+    pub(super) is_root: bool,
+}
 
 /// The type of a field, with the type parameters that the class itself says.
 pub(super) fn java_name(hierarchy: &Hierarchy<'_>, by: usize, kind: &JavaType) -> JavaType {
@@ -20,16 +30,15 @@ pub(super) fn java_name(hierarchy: &Hierarchy<'_>, by: usize, kind: &JavaType) -
 }
 
 /// What is different, for a message.
-pub(super) fn mismatch(check: &Check<'_>, place: NodeId, java: &JavaType) -> Option<String> {
+pub(super) fn mismatch(check: &Compared<'_>, place: NodeId, java: &JavaType) -> Option<String> {
     let node = &check.shape.nodes[place];
-    let different =
-        || Some(format!("`{java}` in Java, `{}` here", super::text::short(&check.shape.class_name(place))));
+    let different = || Some(format!("`{java}` in Java, `{}` here", short(&check.shape.class_name(place))));
     match java {
         JavaType::Primitive(primitive) => match (primitive_of(node), node.is_primitive()) {
             (Some(found), true) if found == *primitive => None,
             (Some(found), false) if found == *primitive && node.nullable => Some(format!(
                 "`{java}` in Java, `{}` here: a field that is never null has no `Option`",
-                super::text::short(found.boxed())
+                short(found.boxed())
             )),
             (Some(found), true) => Some(format!("`{java}` in Java, `{}` here", found.name())),
             _ => different(),
@@ -63,13 +72,13 @@ fn open(node: &Node) -> Option<String> {
 }
 
 /// `Some(None)`: it fits. `None`: it is another type.
-fn class(check: &Check<'_>, place: NodeId, name: &str, arguments: &[JavaType]) -> Option<Option<String>> {
+fn class(check: &Compared<'_>, place: NodeId, name: &str, arguments: &[JavaType]) -> Option<Option<String>> {
     let node = &check.shape.nodes[place];
     if let Some(primitive) = Primitive::of_class(name) {
         return match primitive_of(node) {
             Some(found) if found == primitive && node.is_primitive() => Some(Some(format!(
                 "`{}` in Java, `{}` here: it can be null, so it is an `Option`",
-                super::text::short(name),
+                short(name),
                 primitive.name()
             ))),
             Some(found) if found == primitive => Some(None),
@@ -118,9 +127,11 @@ fn class(check: &Check<'_>, place: NodeId, name: &str, arguments: &[JavaType]) -
             if !check.classes.is_below(class, name) {
                 return None;
             }
-            Some((node.is_final && !node.object).then(|| {
-                format!("`{}` in Java, which `{class}` extends: use `java::object`", super::text::short(name))
-            }))
+            Some(
+                (node.is_final && !node.object).then(|| {
+                    format!("`{}` in Java, which `{class}` extends: use `java::object`", short(name))
+                }),
+            )
         }
         _ => None,
     }
@@ -133,13 +144,12 @@ fn is_open_class(name: &str) -> bool {
 
 /// A collection or map: whether the class may be there, and what is in it.
 fn list(
-    check: &Check<'_>,
+    check: &Compared<'_>,
     node: &Node,
     declared: &str,
     found: &str,
     inner: &[(NodeId, Option<&JavaType>)],
 ) -> Option<String> {
-    let short = super::text::short;
     if !may_be(declared, found) {
         return Some(format!("`{}` in Java, `{}` here", short(declared), short(found)));
     }
@@ -200,7 +210,7 @@ fn may_be(declared: &str, found: &str) -> bool {
 }
 
 /// An element, which is an object even if its type is written like a primitive one.
-fn element_of(check: &Check<'_>, place: NodeId, kind: &JavaType, of: &str) -> Option<String> {
+fn element_of(check: &Compared<'_>, place: NodeId, kind: &JavaType, of: &str) -> Option<String> {
     let node = &check.shape.nodes[place];
     let found = match kind {
         JavaType::Class { name, .. } if Primitive::of_class(name).is_some() => {
@@ -208,7 +218,8 @@ fn element_of(check: &Check<'_>, place: NodeId, kind: &JavaType, of: &str) -> Op
             let fits = primitive_of(node) == Primitive::of_class(name) && !is_array && !node.object;
             (!fits).then(|| {
                 let here = check.shape.class_name(place);
-                format!("`{kind}` in Java, `{}` here", super::text::short(&here))
+                let primitive = primitive_of(node).filter(|_| is_array).map(Primitive::name);
+                format!("`{kind}` in Java, `{}` here", primitive.unwrap_or(short(&here)))
             })
         }
         _ => mismatch(check, place, kind),

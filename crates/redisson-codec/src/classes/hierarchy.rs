@@ -1,55 +1,16 @@
 //! What a class is for Kryo, with what it inherits.
 
-use super::{ClassKind, Classes, JavaClass, JavaField, JavaType, OBJECT};
+use super::library::{COLLECTIONS, MAPS, WITHOUT_FIELDS, known_java};
+use super::model::{ClassKind, Classes, JavaClass, JavaField, JavaType};
+use super::primitive::Primitive;
 use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
 
 /// How many classes a class may have above it. Java's own have six at most.
 const MOST: usize = 64;
 
-/// Superclasses of Java's library that have no fields to write.
-const WITHOUT_FIELDS: [&str; 5] =
-    [OBJECT, "java.lang.Record", "java.lang.Enum", "java.lang.Number", "java.util.EventObject"];
-
-const COLLECTIONS: [&str; 17] = [
-    "java.util.Collection",
-    "java.util.List",
-    "java.util.Set",
-    "java.util.SortedSet",
-    "java.util.NavigableSet",
-    "java.util.Queue",
-    "java.util.Deque",
-    "java.util.SequencedCollection",
-    "java.util.AbstractCollection",
-    "java.util.AbstractList",
-    "java.util.AbstractSequentialList",
-    "java.util.AbstractSet",
-    "java.util.AbstractQueue",
-    "java.util.concurrent.BlockingQueue",
-    "java.util.concurrent.BlockingDeque",
-    "java.util.concurrent.TransferQueue",
-    "java.util.EnumSet",
-];
-
-const MAPS: [&str; 7] = [
-    "java.util.Map",
-    "java.util.SortedMap",
-    "java.util.NavigableMap",
-    "java.util.SequencedMap",
-    "java.util.AbstractMap",
-    "java.util.concurrent.ConcurrentMap",
-    "java.util.concurrent.ConcurrentNavigableMap",
-];
-
-/// Whether a class of Java's library is a collection.
-pub(crate) fn is_collection(name: &str) -> bool {
-    COLLECTIONS.contains(&name)
-        || matches!(known(name), Some(class) if matches!(class.kind, Library::Collection(_) | Library::EnumSet))
-}
-
-/// Whether a class of Java's library is a map.
-pub(crate) fn is_map(name: &str) -> bool {
-    MAPS.contains(&name) || matches!(known(name), Some(class) if matches!(class.kind, Library::Map(_)))
-}
+/// Of an enum whose bodies have other numbers than their order says.
+pub(super) const OTHER_NUMBERS: &str =
+    "javac has also numbered an anonymous class among the arguments: no Rust type is like this enum";
 
 /// How the objects of a class are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,7 +162,7 @@ impl Classes {
                 None => Some(true),
             };
         }
-        if class == "java.lang.String" || super::Primitive::of_class(class).is_some() {
+        if class == "java.lang.String" || Primitive::of_class(class).is_some() {
             return Some(true);
         }
         match (known(class), self.get(class)) {
@@ -210,9 +171,4 @@ impl Classes {
             (None, None) => known_java(class).then_some(false),
         }
     }
-}
-
-/// Of Java itself, where what is not in the list of classes is an interface or a base class.
-fn known_java(class: &str) -> bool {
-    class.starts_with("java.") || class.starts_with("javax.")
 }

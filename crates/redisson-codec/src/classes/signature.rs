@@ -1,6 +1,8 @@
 //! Types as they stand in class files: `Ljava/util/List<Ljava/lang/String;>;`.
 
-use super::{JavaType, OBJECT, Primitive};
+use super::library::OBJECT;
+use super::model::JavaType;
+use super::primitive::Primitive;
 
 /// How deep the type arguments of a type nest.
 pub(super) const MOST_LEVELS: usize = 32;

@@ -1,55 +1,55 @@
 //! Descriptions as text, which looks like Java.
 
 use std::fmt;
+use std::str::FromStr;
 
-use super::hierarchy::{is_collection, is_map};
+use super::library::{OBJECT, long};
+use super::model::{ClassKind, Classes, JavaClass, JavaConstant, JavaField, JavaType};
+use super::primitive::PRIMITIVES;
 use super::signature::MOST_LEVELS;
-use super::{ClassKind, JavaClass, JavaConstant, JavaField, JavaType, OBJECT, PRIMITIVES};
-use crate::java::class::known;
+use crate::CodecError;
 use crate::shown::shown;
 
 type Outcome<T> = Result<T, String>;
 
-/// The packages whose classes need no package here.
-const PACKAGES: [&str; 4] = ["java.lang.", "java.util.", "java.time.", "java.math."];
-
-/// Classes of these packages that no codec writes, but that fields are declared as.
-const DECLARED: [&str; 6] = [
-    OBJECT,
-    "java.lang.Number",
-    "java.lang.Comparable",
-    "java.lang.CharSequence",
-    "java.lang.Iterable",
-    "java.time.ZoneId",
-];
-
-fn needs_no_package(name: &str) -> bool {
-    let simple = PACKAGES.iter().find_map(|package| name.strip_prefix(package));
-    simple.is_some_and(|simple| !simple.contains(['.', '$']))
-        && (known(name).is_some()
-            || DECLARED.contains(&name)
-            || name == "java.lang.String"
-            || PRIMITIVES.iter().any(|(.., boxed)| *boxed == name)
-            || is_collection(name)
-            || is_map(name))
-}
-
-/// The name of a class, without its package if it needs none.
-pub(super) fn short(name: &str) -> &str {
-    match needs_no_package(name) {
-        true => name.rsplit('.').next().unwrap_or(name),
-        false => name,
+impl Classes {
+    /// Adds the classes of a [text](super#text).
+    ///
+    /// # Errors
+    /// When the text is no such description. Then nothing is added.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::classes::Classes;
+    ///
+    /// let error = Classes::new().add_text("class com.acme.Line { String; }").unwrap_err();
+    /// assert_eq!(error.to_string(), "expected the name of a field at line 1, offset 28, found `;`");
+    /// ```
+    pub fn add_text(&mut self, text: &str) -> Result<(), CodecError> {
+        let classes = read(text).map_err(CodecError::new)?;
+        self.0.extend(classes.into_iter().map(|class| (class.name.clone(), class)));
+        Ok(())
     }
 }
 
-/// The name with its package.
-fn long(name: &str) -> String {
-    let with = PACKAGES.iter().map(|package| format!("{package}{name}")).find(|name| needs_no_package(name));
-    with.unwrap_or_else(|| name.to_owned())
+impl FromStr for Classes {
+    type Err = CodecError;
+
+    fn from_str(text: &str) -> Result<Self, CodecError> {
+        let mut classes = Classes::new();
+        classes.add_text(text)?;
+        Ok(classes)
+    }
+}
+
+impl fmt::Display for Classes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.values().try_for_each(|class| print(class, f))
+    }
 }
 
 /// Reads the classes of a text.
-pub(super) fn read(text: &str) -> Outcome<Vec<JavaClass>> {
+fn read(text: &str) -> Outcome<Vec<JavaClass>> {
     let mut input = Input { text, at: 0, parameters: Vec::new() };
     let mut classes = Vec::new();
     while input.peek().is_some() {
@@ -276,7 +276,7 @@ impl<'a> Input<'a> {
 }
 
 /// Prints a class as it is read.
-pub(super) fn print(class: &JavaClass, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn print(class: &JavaClass, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let word = match class.kind {
         ClassKind::Class if class.is_final => "final class",
         ClassKind::Class if class.is_abstract => "abstract class",

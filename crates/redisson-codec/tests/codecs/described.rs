@@ -96,7 +96,7 @@ fn same_names(row: &Row, value: &Value) {
 }
 
 #[rustfmt::skip]
-#[allow(dead_code, unreachable_pub, clippy::large_enum_variant, reason = "as it is printed")]
+#[allow(dead_code, unreachable_pub, clippy::large_enum_variant, clippy::type_complexity, reason = "as it is printed")]
 mod printed;
 
 /// Reads each payload of the class into the printed type, and writes the same bytes; and compares the type with
@@ -188,4 +188,5 @@ fn printed_types_read_and_write_the_payloads() {
     }
 }
 
+mod checked;
 mod hostile;

@@ -1,8 +1,10 @@
 //! The Rust type of a Java type at a place.
 
-use super::{JavaType, OBJECT, Outcome, Wanted, Writer};
-use crate::classes::hierarchy::{is_collection, is_map};
-use crate::classes::{Layout, Primitive};
+use super::writer::{Outcome, Wanted, Writer};
+use crate::classes::hierarchy::Layout;
+use crate::classes::library::{OBJECT, is_collection, is_map, short};
+use crate::classes::model::JavaType;
+use crate::classes::primitive::Primitive;
 use crate::java::class::{ClassKind as Library, known};
 
 /// Where a type stands.
@@ -214,8 +216,7 @@ impl Writer<'_> {
     }
 
     fn any(&self, class: &str, why: &str) -> Written {
-        let short = super::super::text::short(class);
-        Written { comment: Some(format!("{short}: {why}")), ..Written::new("java::Value") }
+        Written { comment: Some(format!("{}: {why}", short(class))), ..Written::new("java::Value") }
     }
 
     /// A class of the application.

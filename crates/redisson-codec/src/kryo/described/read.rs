@@ -121,7 +121,10 @@ fn with_class(input: &mut Input<'_>, class: ClassRef, arguments: &[Generic]) -> 
     match class {
         ClassRef::Numbered(_) => value::read(input, class),
         ClassRef::Named(_) if arguments.is_empty() => value::read(input, class),
-        ClassRef::Named(_) => of_class(input, &input.class_name(class).into_owned(), arguments),
+        ClassRef::Named(_) => {
+            let name = input.class_name(class).into_owned();
+            of_class(input, &name, arguments)
+        }
     }
 }
 

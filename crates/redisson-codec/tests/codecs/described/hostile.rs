@@ -74,8 +74,7 @@ fn few_bytes_are_not_many_names() {
         let rest = [&[0, 0, 0, 2, 0, 0, 0, 0, 0x03, 0xe8][..], &field.repeat(1000), &[0, 0, 0, 0]].concat();
         with_pool(&[&name, &[7, 0, 1], kind], &rest)
     };
-    for (kind, why) in [(&long, "names and types of more than 262144 bytes"), (&deep, "more than 32 levels")]
-    {
+    for (kind, why) in [(&long, "names and types of more than 65536 bytes"), (&deep, "more than 32 levels")] {
         let error = Classes::new().add_class_file(&fields(kind)).unwrap_err().to_string();
         assert!(error.contains(why) && error.contains("offset"), "{error}");
     }
