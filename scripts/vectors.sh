@@ -28,7 +28,7 @@ classes=$root/crates/redisson-codec/tests/classes
 compiled=$(mktemp -d)
 trap 'rm -rf "$compiled"' EXIT
 javac -nowarn -cp "$build/classes:$build/lib/*" -d "$compiled" "$classes/Shop.java" "$classes/Generic.java"
-java -cp "$compiled:$build/classes:$build/lib/*" com.acme.Generic >"$root/crates/redisson-codec/tests/vectors/kryo5-generic.tsv"
+java -cp "$compiled:$build/classes:$build/lib/*" com.acme.Generic >"$classes/generic.tsv"
 mkdir -p "$compiled/com/acme" "$compiled/lab"
 for class in Zoo Tasks Clock Annotated; do
     cp "$build/classes/com/acme/$class"*.class "$compiled/com/acme/"

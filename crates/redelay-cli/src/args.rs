@@ -259,7 +259,7 @@ pub(crate) struct Described {
     /// Java classes: a .class file, a .jar, or a text such as `class com.acme.Order { long id; }`
     ///
     /// With it, objects of these classes in Kryo 5 are printed with the names of their fields. It may be there
-    /// several times, and be in the profile.
+    /// several times. For list and top, the profile may have more.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) classes: Vec<PathBuf>,
 }
