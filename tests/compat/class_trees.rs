@@ -1,5 +1,5 @@
-//! Generated objects of several classes: what redelay writes, Redisson reads, and what Redisson makes of it is the
-//! same again.
+//! Generated objects of several classes: what redelay writes, Redisson reads, and what Redisson makes of it is
+//! the same again.
 
 use std::fmt::Debug;
 

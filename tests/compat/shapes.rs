@@ -1,5 +1,5 @@
-//! What Java services put into their queues, through a live Redisson and redelay, in each codec: each of the two
-//! offers, and the other one takes, finds and removes it.
+//! What Java services put into their queues, through a live Redisson and redelay, in each codec: each of the
+//! two offers, and the other one takes, finds and removes it.
 
 use std::collections::BTreeMap;
 
