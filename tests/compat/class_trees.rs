@@ -1,4 +1,4 @@
-//! Generated objects of several classes: what redelay writes, Redisson reads, and what Redisson makes of it is
+//! Generated objects of several classes: Redisson reads what redelay writes, and what Redisson makes of it is
 //! the same again.
 
 use std::fmt::Debug;

@@ -1,5 +1,4 @@
-//! `docs/java-classes.md` shows the Java classes, the Rust types and the payloads that the tests of the codecs
-//! use.
+//! `docs/java-classes.md` shows the Java classes, the Rust types and the payloads of the tests of the codecs.
 
 use redelay_compat_values::vectors::rows;
 

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 
 use crate::shop::*;
 
-/// The codecs, by the names of the files of vectors. The last is the same as the one before, with the mapper that
-/// writes no classes.
+/// The codecs, by the names of the files of vectors. The last is the same as the one before, with the mapper
+/// that writes no classes.
 pub const CODECS: [&str; 9] = [
     "kryo5",
     "json-jackson",
@@ -25,14 +25,14 @@ pub const CODECS: [&str; 9] = [
     "typed-json, mapper",
 ];
 
-/// Whether a codec loses something that another one keeps: MessagePack has no trailing zeros, so that 9.90 is 9.9.
+/// Whether a codec loses something that another one keeps: MessagePack has no trailing zeros, so 9.90 is 9.9.
 /// Without classes, a `Long` of an `Object` is an `Integer`.
 pub fn loses(codec: &str) -> bool {
     ["msgpack-jackson", "typed-json", "typed-json, mapper"].contains(&codec)
 }
 
-/// The table of `tests/codecs/shapes/table.md`: of each shape, the sign of each codec. `=` is the same bytes as
-/// Java's, `~` others, `✗` a refusal, and `–` what Java does not write.
+/// The table of `tests/codecs/shapes/table.md`: of each shape, the sign of each codec. `=` is Java's bytes, `~`
+/// others, `✗` a refusal, and `–` what Java does not write.
 pub fn signs() -> BTreeMap<(String, &'static str), char> {
     let table = include_str!("../../../crates/redisson-codec/tests/codecs/shapes/table.md");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));

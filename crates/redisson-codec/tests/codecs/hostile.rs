@@ -1,5 +1,6 @@
 //! Shared by the tests of payloads that Redisson did not write: 100,000 a decoder, always the same.
-//! `REDELAY_FUZZ=2000000` sets the number of payloads, which are then random ones. `REDELAY_SEED` makes those of a seed.
+//! `REDELAY_FUZZ=2000000` sets the number of payloads, which are then random ones. `REDELAY_SEED` makes those
+//! of a seed.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -34,7 +35,7 @@ pub(crate) fn fuzz(count: u64) -> (u64, fastrand::Rng) {
     (fuzz.unwrap_or(count), fastrand::Rng::with_seed(seed))
 }
 
-/// Tries payloads made of pieces of real ones, with meaningful bytes in between. Each is tried as one of several
+/// Tries payloads made of pieces of real ones, with meaningful bytes in between. Each is tried as one of the
 /// types, in turn.
 pub(crate) fn made_up(payloads: &[Vec<u8>], meaning: &[u8], types: &[fn(&[u8])]) {
     let (count, mut random) = fuzz(100_000);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
-/// What becomes of a payload of Java: why it is refused, or what it is read as. `exact` if it is written as it was.
+/// What becomes of a payload of Java: why it is refused, or what it is read as. `exact` is written as it was.
 fn fate<T: Debug + Serialize + DeserializeOwned + 'static>(
     file: &str,
     shape: &str,
