@@ -77,7 +77,7 @@ impl Each for Live {
                 None => codec.to_owned(),
             };
             let only = Only { codec: by, value, loses: loses(codec) };
-            let orders = self.client.blocking_queue::<Found>(&*queue, only);
+            let orders = self.client.blocking_queue::<Found>(&queue, only);
             let delayed = {
                 let _inside = self.runtime.enter();
                 self.client.delayed_queue(&orders).with_entry_format(self.format)
