@@ -50,7 +50,7 @@ macro_rules! wrong {
 
 wrong! { null_without_an_option "05-pojo-boxed",
     kryo: "exact: Wrong { order_no: Some(\"SO-1001\"), user_id: Some(77), activity_id: 0,",
-    json: "refused: expected `codecs::wrong_structs::null_without_an_option::Wrong` as JSON of Redisson: missing field `activityId`",
+    json: "missing field `activityId`",
     #[serde(rename = "com.example.shop.OrderTimeoutMessage")] {
         order_no: Option<String>, user_id: Option<i64>, activity_id: i64, quantity: Option<i32>,
         message_create_time: Option<i64>,
