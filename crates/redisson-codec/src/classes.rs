@@ -18,7 +18,7 @@
 //! struct Stock {
 //!     article: Option<i64>,
 //!     wharehouse_id: Option<i64>,
-//!     count: Option<i64>,
+//!     count: Option<i32>,
 //! }
 //!
 //! let classes: Classes = "class com.acme.Stock { Long article; Long warehouseId; int count; }".parse()?;
@@ -26,8 +26,8 @@
 //! assert_eq!(
 //!     differences,
 //!     "com.acme.Stock.count: `int` in Java, `Integer` here: a field that is never null has no `Option`\n\
-//!      com.acme.Stock.wharehouseId: no field of the class; is it `warehouseId`?\n\
-//!      com.acme.Stock.warehouseId: missing here: `Long` in Java"
+//!      com.acme.Stock.warehouseId: missing here: `Long` in Java\n\
+//!      com.acme.Stock.wharehouseId: no field of the class; is it `warehouseId`?"
 //! );
 //! # Ok::<(), redisson_codec::CodecError>(())
 //! ```

@@ -25,9 +25,9 @@ impl Kryo5 {
     ///
     /// let classes: Classes = "class com.acme.Stock { Long article; int count; List<Long> shelves; }".parse()?;
     /// let codec = Kryo5.with_classes(classes);
-    /// let payload = b"\x01\x00com.acme.Stoc\xeb\x01\x0e\x06\x01\x00java.util.ArrayLis\xf4\x02\x12";
+    /// let payload = b"\x01\x00com.acme.Stoc\xeb\x01\x0e\x06\x01\x01java.util.ArrayLis\xf4\x02\x12";
     /// let value = codec.decode(payload)?;
-    /// assert_eq!(value.to_string(), r#"com.acme.Stock {"article": 7L, "count": 3, "shelves": [9L]}"#);
+    /// assert_eq!(value.to_string(), "Stock{article: 7L, count: 3, shelves: [9L]}");
     /// assert_eq!(codec.encode(&value)?, payload);
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
