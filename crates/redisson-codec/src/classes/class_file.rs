@@ -42,7 +42,7 @@ impl Classes {
 fn read(bytes: &[u8]) -> Outcome<JavaClass> {
     let mut input = Input::new(bytes, 0);
     if input.u4()? != 0xcafe_babe {
-        return Err("the first four bytes are not ca fe ba be".to_owned());
+        return Err("no ca fe ba be at offset 0".to_owned());
     }
     input.take(4)?;
     let mut pool = Pool::read(&mut input)?;

@@ -77,33 +77,3 @@ fn what_holds_for_each_shape() {
     }
     assert_eq!(found.lines().count(), expected.lines().count());
 }
-
-/// Whose class files are in `tests/classes`.
-#[test]
-fn the_types_fit_their_classes() {
-    let classes = super::described::classes();
-    macro_rules! fit {
-        ($($kind:ty),*) => {$(redisson_codec::classes::check::<$kind>(&classes).unwrap();)*};
-    }
-    fit!(
-        OrderTimeoutMessage,
-        LinkStats,
-        SkuStockKey,
-        PayTimeout,
-        RefundTask,
-        DelayMessage<String>,
-        DelayJob,
-        CancelMessage,
-        TaskEnvelope,
-        Workflow,
-        ObjEnvelope,
-        OrderExpired,
-        OrderExpiredAt,
-        Cart,
-        DelayedOrder,
-        OrderEntity,
-        PayQuery,
-        Inner,
-        NonStatic
-    );
-}

@@ -79,12 +79,19 @@ fn fields(input: &mut Input<'_>, hierarchy: &Hierarchy<'_>, arguments: &[Generic
     Ok(Value::Object(Box::new(Object { class: hierarchy.0[0].name.clone().into(), fields })))
 }
 
+/// The class of a place, if no other one can be there.
+fn final_class(input: &mut Input<'_>, declared: &Generic) -> Outcome<Option<String>> {
+    let at = input.at;
+    let found = described(input)?.final_class(declared);
+    found.map_err(|why| Failure::new(format!("{why}, before offset {at}")))
+}
+
 /// What a field holds, or an element of which the type is declared.
 fn place(input: &mut Input<'_>, declared: &Generic, arguments: &[Generic]) -> Outcome<Value> {
     if let Generic::Primitive(primitive) = declared {
         return primitive_value(input, *primitive);
     }
-    match described(input)?.final_class(declared)? {
+    match final_class(input, declared)? {
         Some(class) => nullable(input, &class, arguments),
         None => match input.class()? {
             None => Ok(Value::Null),
@@ -165,7 +172,7 @@ fn collection(input: &mut Input<'_>, layout: LibraryLayout, arguments: &[Generic
     else {
         return value::read_collection(input, layout);
     };
-    let known = described(input)?.final_class(element)?;
+    let known = final_class(input, element)?;
     let (inner, nulls) = (inner.arguments(), layout != LibraryLayout::Immutable);
     let (flag, length) = match known.is_some() && !nulls {
         true => (false, input.varint()?),
@@ -215,7 +222,7 @@ fn map(input: &mut Input<'_>, layout: LibraryLayout, arguments: &[Generic]) -> O
     let count = input.count(length)?;
     let comparator = if layout == LibraryLayout::Sorted { value::comparator(input)? } else { None };
     let nulls = layout != LibraryLayout::Immutable;
-    let one = |input: &mut Input<'_>, declared: &Generic| match described(input)?.final_class(declared)? {
+    let one = |input: &mut Input<'_>, declared: &Generic| match final_class(input, declared)? {
         Some(class) if nulls => nullable(input, &class, declared.arguments()),
         Some(class) => of_class(input, &class, declared.arguments()),
         None => any(input, declared.arguments()),

@@ -145,3 +145,34 @@ fn words_constants_and_bodies() {
         ["a.Line: a `record` in Java, a class without `final` here"]
     );
 }
+
+/// Those with which the other tests read and write payloads.
+#[test]
+fn the_types_of_the_shapes_fit_their_classes() {
+    use redelay_compat_values::shop::*;
+    let classes = classes();
+    macro_rules! fit {
+        ($($kind:ty),*) => {$(check::<$kind>(&classes).unwrap();)*};
+    }
+    fit!(
+        OrderTimeoutMessage,
+        LinkStats,
+        SkuStockKey,
+        PayTimeout,
+        RefundTask,
+        DelayMessage<String>,
+        DelayJob,
+        CancelMessage,
+        TaskEnvelope,
+        Workflow,
+        ObjEnvelope,
+        OrderExpired,
+        OrderExpiredAt,
+        Cart,
+        DelayedOrder,
+        OrderEntity,
+        PayQuery,
+        Inner,
+        NonStatic
+    );
+}
