@@ -94,6 +94,7 @@ mod big;
 pub(crate) mod class;
 mod convert;
 mod exact;
+pub(crate) mod path;
 pub(crate) mod per_type;
 mod probe;
 pub(crate) mod refuse;

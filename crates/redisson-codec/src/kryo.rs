@@ -33,7 +33,9 @@ use write::Plan;
 use super::java::Value;
 use super::java::shape::Shape;
 use super::{AnyClass, Codec, CodecError};
-use crate::serde_error::without_values;
+use crate::serde_error::unreadable;
+use crate::shown::{LONGEST, type_of, within};
+use crate::signature::Signature;
 
 /// The limit of `serde_json`, too.
 const MAX_DEPTH: usize = 127;
@@ -162,8 +164,8 @@ fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8
     match written {
         Ok(()) => Ok(output.finish()),
         Err(failure) => {
-            let kind = std::any::type_name::<T>();
-            Err(CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {failure}")))
+            let (kind, why) = (type_of::<T>(), failure.of_writing());
+            Err(CodecError::new(within(format!("`{kind}` cannot be written as Kryo 5: {why}"), LONGEST)))
         }
     }
 }
@@ -177,12 +179,7 @@ fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Res
             more => Err(Failure::new(format!("{more} bytes follow it at offset {}", reader.input.at))),
         });
     read.map_err(|failure| {
-        let kind = std::any::type_name::<T>();
-        let why = match failure.is_foreign() {
-            true => format!("{}, before offset {}", without_values(&failure), reader.input.at),
-            false => failure.to_string(),
-        };
-        CodecError::new(format!("expected `{kind}` as Kryo 5: {why}"))
+        unreadable::<T>("Kryo 5", &failure.of_reading(reader.input.at), payload, &[Signature::Kryo5])
     })
 }
 

@@ -71,6 +71,7 @@ mod number;
 mod serde_error;
 #[cfg(feature = "_serde")]
 mod shown;
+mod signature;
 mod text;
 
 #[cfg(feature = "_java")]

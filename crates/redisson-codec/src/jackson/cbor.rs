@@ -18,6 +18,7 @@ use super::node::{
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::memory;
+use crate::signature::Signature;
 
 codec! {
     /// CBOR with the names of Java's classes, byte for byte as Redisson's `CborJacksonCodec` writes it.
@@ -58,6 +59,7 @@ const END: &[u8] = &[0xff];
 
 impl Format for Cbor {
     const NAME: &'static str = "CBOR";
+    const SIGNATURE: Signature = Signature::CborJackson;
 
     const BEHIND: &'static [u8] = END;
 

@@ -11,6 +11,7 @@ use super::node::{Is, Key, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, pu
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::memory;
+use crate::signature::Signature;
 
 codec! {
     /// MessagePack with the names of Java's classes, byte for byte as Redisson's `MsgPackJacksonCodec` writes
@@ -46,6 +47,7 @@ pub(super) struct MsgPack;
 
 impl Format for MsgPack {
     const NAME: &'static str = "MessagePack";
+    const SIGNATURE: Signature = Signature::MsgPackJackson;
 
     const BEHIND: &'static [u8] = b"";
 

@@ -350,13 +350,11 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         {
             let characters: Vec<Node<'_>> =
                 text.chars().map(|c| Node { at: self.node.at, is: Is::Text(c.to_string().into()) }).collect();
-            let list = ListReader { reader: self.inner(element, self.node), left: characters.iter() };
+            let list = ListReader::new(self.inner(element, self.node), &characters);
             return self.placed(visitor.visit_seq(list));
         }
         let elements = self.elements(element)?;
-        self.placed(
-            visitor.visit_seq(ListReader { reader: self.inner(element, self.node), left: elements.iter() }),
-        )
+        self.placed(visitor.visit_seq(ListReader::new(self.inner(element, self.node), elements)))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Outcome<V::Value> {
@@ -375,7 +373,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         {
             self.check(expected.name, class, at)?;
         }
-        let map = MapReader { reader: self.inner(*id, self.node), left: entries, value: None };
+        let map = MapReader::new(self.inner(*id, self.node), entries);
         self.placed(visitor.visit_map(map))
     }
 
@@ -393,9 +391,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         }
         let fields = ObjectReader {
             reader: self,
-            fields: &shape.fields,
-            ordered: &shape.ordered,
-            any: shape.any,
+            class: shape,
             next: 0,
             left: entries,
             value: None,

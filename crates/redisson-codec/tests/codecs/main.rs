@@ -5,6 +5,7 @@
 mod classes;
 mod compressed;
 mod depth;
+mod errors;
 mod hostile;
 mod jackson;
 mod jackson_hostile;

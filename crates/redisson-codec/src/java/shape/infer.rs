@@ -1,6 +1,5 @@
 //! Probes a type place by place and puts its shape together.
 
-use std::any::type_name;
 use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
@@ -10,6 +9,7 @@ use crate::CodecError;
 use crate::java::class::{Class, ClassKind, Layout, class, known};
 use crate::java::probe::{Requested, Step, probe};
 use crate::java::type_hint::{TypeHint, type_hint};
+use crate::shown::{LONGEST, type_of, within};
 
 impl Shape {
     pub(super) fn infer<T: DeserializeOwned>() -> Result<Shape, CodecError> {
@@ -30,9 +30,9 @@ impl Shape {
                 Ok(shape)
             }
             Err(why) => {
-                let place = inference.place_name();
-                let kind = type_name::<T>();
-                Err(CodecError::new(format!("`{kind}` cannot be a Java value: at {place}, {why}")))
+                let (kind, place) = (type_of::<T>(), within(inference.place_name(), 400));
+                let message = format!("`{kind}` cannot be a Java value: at {place}, {why}");
+                Err(CodecError::new(within(message, LONGEST)))
             }
         }
     }

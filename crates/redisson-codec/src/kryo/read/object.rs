@@ -33,6 +33,11 @@ impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
             _ => self.place.reader.declared(node),
         };
         // Kryo keeps the type arguments of the fields of classes, but not of those of records.
-        seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record))
+        let mut read = seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record));
+        if let Err(failure) = &mut read {
+            let name = self.class.fields[field].name;
+            failure.in_field(self.place.reader.shape, &self.class.class, name, node);
+        }
+        read
     }
 }

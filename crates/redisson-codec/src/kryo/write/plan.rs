@@ -12,6 +12,7 @@ use crate::java::class::{Class, ClassKind, Layout, known};
 use crate::java::per_type::{Last, PerType};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::kryo::numbered::Numbered;
+use crate::shown::type_of;
 
 /// A type, as it is written.
 pub(in super::super) struct Plan {
@@ -157,7 +158,7 @@ impl Plan {
             match shape.nodes.iter().find_map(|node| serialized_by_java(&node.kind)) {
                 Some(class) => Err(CodecError::new(format!(
                     "`{}` cannot be written as Kryo 5: Redisson leaves the class `{class}` to Java's own serialization",
-                    std::any::type_name::<T>()
+                    type_of::<T>()
                 ))),
                 None => Ok(Plan::new(shape)),
             }
