@@ -12,7 +12,7 @@
 
 /// The public codec of a format.
 macro_rules! codec {
-    ($(#[$doc:meta])* $name:ident $format:ty) => {
+    ($(#[$doc:meta])* $name:ident $format:ty, $mapper:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
@@ -35,7 +35,7 @@ macro_rules! codec {
             }
 
             fn decode(&self, payload: &[u8]) -> Result<T, $crate::CodecError> {
-                $crate::jackson::decode::<$format, T>(payload, false, &$crate::jackson::mapper::REDISSON)
+                $crate::jackson::decode::<$format, T>(payload, false, &$crate::jackson::mapper::$mapper)
             }
         }
 
@@ -45,7 +45,7 @@ macro_rules! codec {
             }
 
             fn decode(&self, payload: &[u8]) -> Result<T, $crate::CodecError> {
-                $crate::jackson::decode::<$format, T>(payload, true, &$crate::jackson::mapper::REDISSON)
+                $crate::jackson::decode::<$format, T>(payload, true, &$crate::jackson::mapper::$mapper)
             }
         }
     };

@@ -48,7 +48,8 @@ const MAX_DEPTH: usize = 127;
 /// A struct stands for a Java class: its serde name is the name of the class, its fields are the fields of
 /// the class. Kryo writes the fields without names, sorted by name, so the struct needs all of them, with the
 /// right types. The module [`java`](super::java) lists the types. A [`java::Value`](super::java::Value) holds
-/// any payload whose classes are in Java's standard library.
+/// any payload whose classes are in Java's standard library. Of any other class it keeps the bytes, if it is
+/// the whole payload.
 ///
 /// The classes of structs and enums must have the expected names; see
 /// [`with_any_class`](Self::with_any_class).
@@ -56,7 +57,8 @@ const MAX_DEPTH: usize = 127;
 /// # Errors
 /// Decoding fails when the payload is not exactly one value of this type, announces more than it contains,
 /// nests deeper than 127 levels, or has a class that is unexpected or whose layout is unknown. The error
-/// names the offset. It quotes only class names, unless the type's own `Deserialize` quotes more.
+/// names the field and its type, and the offset. It quotes only class names, unless the type's own
+/// `Deserialize` quotes more; in any case 100 characters at most.
 ///
 /// Encoding fails when the type's `Serialize` fails, for a null where Java has none, and beyond 127 levels.
 ///

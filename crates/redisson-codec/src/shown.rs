@@ -35,7 +35,7 @@ pub(crate) fn within(message: String, most: usize) -> String {
         return message;
     }
     let whole = |at: &usize| message.is_char_boundary(*at);
-    let head = (0..most * 2 / 3).rev().find(whole).unwrap_or_default();
+    let head = (0..=most * 2 / 3).rev().find(whole).unwrap_or_default();
     let tail = (message.len() - most / 3 + '…'.len_utf8()..).find(whole).unwrap_or_default();
     format!("{}…{}", &message[..head], &message[tail..])
 }
@@ -60,6 +60,6 @@ mod tests {
         assert_eq!(shortened(&"x".repeat(100)), "x".repeat(100));
         assert_eq!(shortened(&"é".repeat(2000)), "é".repeat(100) + "…");
         assert_eq!(within("é".repeat(6), 12), "é".repeat(6));
-        assert_eq!(within("é".repeat(30) + " at offset 7", 40), "é".repeat(13) + "…ffset 7");
+        assert_eq!(within("é".repeat(30) + " at offset 7", 40), "é".repeat(13) + "…t offset 7");
     }
 }

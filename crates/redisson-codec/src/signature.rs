@@ -23,8 +23,8 @@ pub(crate) enum Signature {
 }
 
 impl Signature {
-    /// The format that the payload has, most likely. Looks at the first few bytes only, apart from those of JBoss
-    /// Marshalling.
+    /// The format that the payload has, most likely. Only in JBoss Marshalling, more than a few bytes are
+    /// looked at.
     pub(crate) fn of(payload: &[u8]) -> Option<Self> {
         let found = match payload {
             [0xac, ..] if is_java_serialization(payload) => Self::JavaSerialization,
@@ -58,8 +58,8 @@ impl Signature {
     }
 }
 
-/// What an error says behind the reason: which other codec the payload is of. Empty if it shows none, or one of
-/// these.
+/// What an error says behind the reason: which other codec the payload is of. Empty if it shows none, or one
+/// of these.
 #[cold]
 pub(crate) fn of_another_codec(payload: &[u8], own: &[Signature]) -> String {
     match Signature::of(payload) {
@@ -96,7 +96,7 @@ pub(crate) fn is_marshalled(payload: &[u8]) -> bool {
     }
 }
 
-/// The name of a class in the River protocol: behind `3e` and a length of one byte, or a length of four bytes.
+/// The name of a class in the River protocol: behind `3e` and a length of one byte, or one of four bytes.
 pub(crate) fn river_class(bytes: &[u8]) -> Option<&str> {
     let (length, text) = match *bytes {
         [0x3e, length, ref text @ ..] | [0, 0, 0, length, ref text @ ..] => (usize::from(length), text),

@@ -5,6 +5,7 @@ use super::format::{Format, Kind};
 use super::json;
 use super::unpacked::{unpacked, within_bounds};
 use crate::java::Value;
+use crate::shown::shown;
 use crate::{CborJackson, Codec, CodecError, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson};
 
 impl Format {
@@ -88,7 +89,13 @@ impl Format {
 fn value(kind: Kind, payload: &[u8]) -> Result<String, CodecError> {
     let of = |value: Value| json::of(&value);
     Ok(match kind {
-        Kind::Kryo5 => of(Kryo5.decode(payload)?),
+        Kind::Kryo5 => match Kryo5.decode(payload)? {
+            Value::Opaque(object) => {
+                let class = shown(&object.class);
+                return Err(CodecError::new(format!("the fields of the class `{class}` are not known")));
+            }
+            value => of(value),
+        },
         // As it is, with its classes, if an object mapper of the application wrote it.
         Kind::JsonJackson => match JsonJackson.decode(payload) {
             Ok(value) => of(value),

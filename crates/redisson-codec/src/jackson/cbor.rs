@@ -46,7 +46,7 @@ codec! {
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     #[doc(alias = "CborJacksonCodec")]
-    CborJackson Cbor
+    CborJackson Cbor, BINARY
 }
 
 pub(super) struct Cbor;

@@ -65,7 +65,7 @@ codec! {
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     #[doc(alias = "JsonJacksonCodec")]
-    JsonJackson Json
+    JsonJackson Json, REDISSON
 }
 
 impl JsonJackson {

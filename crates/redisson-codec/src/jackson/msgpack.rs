@@ -40,7 +40,7 @@ codec! {
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     #[doc(alias = "MsgPackJacksonCodec")]
-    MsgPackJackson MsgPack
+    MsgPackJackson MsgPack, BINARY
 }
 
 pub(super) struct MsgPack;

@@ -10,6 +10,7 @@ pub(super) use read::{
 pub(super) use write::{key, write};
 
 use super::node::{Is, Node};
+use crate::java::Object;
 use crate::java::class::{ClassKind, FieldKind, known};
 
 pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
@@ -34,5 +35,15 @@ fn only_field(class: &str) -> Option<(&'static str, FieldKind)> {
             [(name, field @ (FieldKind::Boolean | FieldKind::Int | FieldKind::Long | FieldKind::Date))],
         ) => Some((name, *field)),
         _ => None,
+    }
+}
+
+/// Whether an object has the fields that a class of Java's library has in Kryo.
+fn has_known_fields(object: &Object) -> bool {
+    match known(&object.class).map(|class| class.kind) {
+        Some(ClassKind::Fields(fields)) => {
+            object.fields.iter().map(|(name, _)| &name[..]).eq(fields.iter().map(|(name, _)| *name))
+        }
+        _ => false,
     }
 }

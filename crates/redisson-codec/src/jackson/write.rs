@@ -358,7 +358,8 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     fn serialize_map(self, length: Option<usize>) -> Outcome<MapWriter<'w, F>> {
         match self.site.content {
             Content::Map(value) => MapWriter::new(self, value, length),
-            Content::Properties(value) => MapWriter::properties(self, value),
+            Content::Properties(value) => MapWriter::properties(self, value, false),
+            Content::Rest(value) => MapWriter::properties(self, value, true),
             _ => Err(self.other("a map")),
         }
     }

@@ -6,8 +6,8 @@ use crate::shown::within;
 /// In bytes. A type that holds itself may be deep.
 const LONGEST: usize = 200;
 
-/// The steps to a place in a type, such as `Cart.items[1].price`. It is put together from the inside out, while
-/// an error returns, so that reading without an error knows nothing of it.
+/// The steps to a place in a type, such as `Cart.items[1].price`. It is put together from the inside out,
+/// while an error returns, so that reading without an error knows nothing of it.
 #[derive(Debug, Default)]
 pub(crate) struct Path {
     /// The innermost first.
@@ -44,7 +44,8 @@ impl Path {
         self.root = class.rsplit('.').next().unwrap_or_default().to_owned();
     }
 
-    /// With the reason behind it, and in front of that what Java declares there, if it does not say it and is to.
+    /// With the reason behind it. What Java declares there is in front of that, if it is to be, and if the
+    /// reason does not say it.
     pub(crate) fn in_front_of(&self, why: &str, with_class: bool) -> String {
         if self.steps.is_empty() {
             return why.to_owned();
@@ -59,12 +60,17 @@ impl Path {
         }
         let path = within(path, LONGEST);
         match &self.declared {
-            Some(declared) if with_class && !why.contains(&**declared) => {
+            Some(declared) if with_class && !says_class(why, declared) => {
                 format!("at {path}: expected `{declared}`: {why}")
             }
             _ => format!("at {path}: {why}"),
         }
     }
+}
+
+/// Whether a reason says itself what was expected.
+fn says_class(why: &str, declared: &str) -> bool {
+    why.starts_with("expected the class ") || why.contains(declared)
 }
 
 /// What Java declares at a place.

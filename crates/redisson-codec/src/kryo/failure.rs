@@ -17,6 +17,8 @@ pub(super) struct Failure(Box<Why>);
 struct Why {
     text: String,
     foreign: bool,
+    /// The fields of a class are not known, so that its end is not either.
+    endless: bool,
     /// Where in the type it happened.
     path: Path,
 }
@@ -24,12 +26,28 @@ struct Why {
 impl Failure {
     #[cold]
     pub(super) fn new(why: impl Into<String>) -> Self {
-        Self(Box::new(Why { text: why.into(), foreign: false, path: Path::default() }))
+        Self(Box::new(Why { text: why.into(), foreign: false, endless: false, path: Path::default() }))
     }
 
     #[cold]
     fn foreign(message: impl fmt::Display) -> Self {
-        Self(Box::new(Why { text: message.to_string(), foreign: true, path: Path::default() }))
+        Self(Box::new(Why {
+            text: message.to_string(),
+            foreign: true,
+            endless: false,
+            path: Path::default(),
+        }))
+    }
+
+    /// Says that the rest of the payload cannot be read, and may be right.
+    #[cold]
+    pub(super) fn endless(mut self) -> Self {
+        self.0.endless = true;
+        self
+    }
+
+    pub(super) fn is_endless(&self) -> bool {
+        self.0.endless
     }
 
     /// Adds the field around the place.

@@ -92,7 +92,10 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         let node = self.reader.node(self.node);
         match (&node.kind, found) {
             (Kind::Value, None) => Ok(Value::Null),
-            (Kind::Value, Some(Found::Any(class))) => value::read(&mut self.reader.input, class),
+            (Kind::Value, Some(Found::Any(class))) => match self.reader.input.is_behind_first_class() {
+                true => value::read_whole(&mut self.reader.input, class),
+                false => value::read(&mut self.reader.input, class),
+            },
             (Kind::Value, Some(Found::Opaque(class))) => value::opaque(&mut self.reader.input, class),
             (Kind::Scalar(class), Some(_)) => scalar::read(&mut self.reader.input, class),
             (_, None) => Err(self.reader.unexpected_null(self.node)),
@@ -207,9 +210,9 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         let shape: &'a Shape = self.reader.shape;
         let class = &shape.structs[at];
         self.reader.input.deeper()?;
-        let mut fields = ObjectReader { place: self, class, next: 0 };
+        let mut fields = ObjectReader { place: self, class, next: 0, rest: false };
         let value = visitor.visit_map(&mut fields)?;
-        if fields.next < class.fields.len() {
+        if fields.next < class.sorted.len() {
             return Err(changed());
         }
         fields.place.reader.input.shallower();
@@ -247,13 +250,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         if let Found::Any(class) = found
             && !input.is_named(class, declared.class_of(ordinal))
         {
-            // Written again, it would be of a class that Java does not have.
-            return Err(Failure::new(format!(
-                "expected the class `{}` of the constant {variant} at offset {start}, found `{}`: \
-                 `abstract(…)` names the constants that have bodies",
-                declared.class_of(ordinal),
-                input.shown(class)
-            )));
+            return Err(constant::wrong_class(input, declared, ordinal, class, start));
         }
         visitor.visit_enum(ConstantReader(variant))
     }

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-pub(super) use read::{comparator, opaque, read, read_any};
+pub(super) use read::{comparator, opaque, read, read_any, read_whole};
 pub(super) use write::write;
 
 use super::input::{ClassRef, Input};

@@ -5,6 +5,7 @@ mod list;
 mod map;
 mod object;
 mod plan;
+mod rest;
 
 use serde::ser::{Impossible, Serialize, Serializer};
 

@@ -12,6 +12,7 @@ mod jackson_hostile;
 mod jackson_places;
 mod jackson_values;
 mod json;
+mod kept;
 mod kinds;
 mod kryo;
 mod kryo_hostile;

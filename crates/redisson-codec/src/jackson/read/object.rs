@@ -42,7 +42,9 @@ impl FieldSet {
 pub(super) struct ObjectReader<'n, 'a, I> {
     pub(super) reader: ValueReader<'n, 'a>,
     pub(super) class: &'static StructShape,
-    /// Java writes the fields in the order of the class, so that the next one is most likely the next one here.
+    /// The property that is the name of the class, if the object has one.
+    pub(super) tag: Option<&'static str>,
+    /// Java writes the fields in the order of the class, so that the next one most likely is the next here.
     pub(super) next: usize,
     pub(super) left: I,
     /// The value of the field whose name was read; that of a field which is not known is skipped.
@@ -65,6 +67,11 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
         let place = guess.or_else(|| ordered.iter().position(|&at| fields[at].name == name))?;
         self.next = place + 1;
         Some(ordered[place])
+    }
+
+    /// The field that has the properties of all other names.
+    fn others_field(&self) -> Option<usize> {
+        self.class.any.or(self.class.rest)
     }
 
     /// A field that Java left out because it is null, and which can be.
@@ -91,7 +98,7 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
 
     /// The key of a field that is not there.
     fn left_out_key<'de, K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
-        let any = self.class.any.filter(|at| {
+        let any = self.others_field().filter(|at| {
             let nullable = self.reader.context.shape.nodes[self.class.fields[*at].node].nullable;
             !self.seen.has(*at) && (!nullable || !self.others.is_empty())
         });
@@ -121,8 +128,11 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
         while let Some(entry @ (key, value)) = self.left.next() {
             let name = key.text();
             let field = self.find(&name);
-            if let Some(any) = self.class.any
-                && field.is_none_or(|field| field == any)
+            if field.is_none() && self.tag.is_some_and(|tag| tag == name) {
+                continue;
+            }
+            if let Some(others) = self.others_field()
+                && field.is_none_or(|field| field == others)
             {
                 self.others.push(entry);
                 continue;
@@ -138,9 +148,9 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
-        match (self.value.take(), self.class.any) {
+        match (self.value.take(), self.others_field()) {
             (Some((Some(field), node)), _) => {
-                let reader = self.reader.inner(self.class.fields[field].node, node);
+                let reader = self.reader.field(self.class.fields[field].node, node);
                 // What was left out is at no offset.
                 let at = if std::ptr::eq(node, &NULL) { self.reader.node.at } else { node.at };
                 seed.deserialize(reader).map_err(|failure| self.of_field(failure, field, at))
@@ -151,7 +161,7 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
                 else {
                     return Err(Failure::new("expected a map"));
                 };
-                let reader = self.reader.inner(value, self.reader.node);
+                let reader = self.reader.field(value, self.reader.node);
                 let others = OthersReader { reader, others: std::mem::take(&mut self.others) };
                 self.reader.placed(seed.deserialize(others))
             }

@@ -40,7 +40,7 @@ impl Shape {
 
 const FIXED: &str = "what `Collections.empty…` and `singleton…` make has a fixed length: use a list or map";
 
-const PROPERTIES: &str = "`order(…)`, `nulls` and `any(…)` go with a struct";
+const PROPERTIES: &str = "`order(…)`, `nulls`, `any(…)` and `rest(…)` go with a struct";
 
 const TAG: &str = "`tag(…)` and `wrapper-…` go with an enum of structs";
 
@@ -242,23 +242,36 @@ impl Inference {
         };
         let (first, nulls) = (listed("order", named.order)?, listed("nulls", named.nulls.flatten())?);
         let any = listed("any", named.any)?.first().copied();
+        let rest = listed("rest", named.rest)?.first().copied();
+        if any.is_some() && rest.is_some() {
+            return Err("`any(…)` and `rest(…)` both have the other properties".to_owned());
+        }
         let nulls = |field| named.nulls == Some(None) || nulls.contains(&field);
         let at = self.shape.structs.len();
         self.structs.insert((name, rust), at);
-        let mut sorted: Vec<usize> = (0..fields.len()).collect();
+        let mut sorted: Vec<usize> = (0..fields.len()).filter(|at| Some(*at) != rest).collect();
         // Java compares UTF-16.
         sorted.sort_by(|&a, &b| fields[a].encode_utf16().cmp(fields[b].encode_utf16()));
-        let mut ordered: Vec<usize> =
-            first.iter().chain(&sorted).copied().filter(|at| Some(*at) != any).collect();
+        let others = any.or(rest);
         let mut seen = vec![false; fields.len()];
-        ordered.retain(|&at| !std::mem::replace(&mut seen[at], true));
-        ordered.extend(any);
+        let mut unseen = |at: &usize| Some(*at) != others && !std::mem::replace(&mut seen[*at], true);
+        let mut ordered: Vec<usize> = first.into_iter().filter(&mut unseen).collect();
+        let pinned = ordered.len();
+        ordered.extend(sorted.iter().copied().filter(&mut unseen).chain(others));
         let (class, form) = (named.class.to_owned(), named.form);
-        self.shape.structs.push(StructShape { class, form, fields: Vec::new(), sorted, ordered, any });
+        let fields_so_far = Vec::new();
+        let class = StructShape { class, form, fields: fields_so_far, sorted, ordered, any, rest, pinned };
+        self.shape.structs.push(class);
         for (at_field, name) in fields.iter().enumerate() {
             let node = self.at(Step::Field(name))?;
-            if Some(at_field) == any && !matches!(self.shape.nodes[node].kind, Kind::Map(..)) {
+            let is_map = matches!(self.shape.nodes[node].kind, Kind::Map(..));
+            let is_text_map = matches!(self.shape.nodes[node].kind,
+                Kind::Map(_, key, _) if self.shape.nodes[key].kind == Kind::String);
+            if Some(at_field) == any && !is_map {
                 return Err(format!("`any({name})` goes with a map"));
+            }
+            if Some(at_field) == rest && !is_text_map {
+                return Err(format!("`rest({name})` goes with a map of texts"));
             }
             self.shape.structs[at].fields.push(Field { name, node, nulls: nulls(at_field) });
         }

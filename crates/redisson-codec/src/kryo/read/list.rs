@@ -116,11 +116,15 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         let layout = match class.kind {
             ClassKind::Collection(layout) => layout,
             ClassKind::EnumSet => {
-                if let Some(class) = reader.input.class()? {
+                let named = reader.input.class()?;
+                if let Some(class) = named {
                     reader.check(element, class)?;
                 }
                 let left = reader.input.varint()?;
                 let left = reader.input.count(left.saturating_add(1))?;
+                if let Some(class) = named {
+                    reader.check_set(element, class, left > 0)?;
+                }
                 let kind = ElementSource::Element(element, Prefix::Nothing(Found::Declared));
                 return Ok(ListReader { place: self, left, total: left, kind });
             }

@@ -9,6 +9,7 @@ use crate::kryo::numbered::Numbered;
 use crate::kryo::{library_object, scalar, text};
 use crate::memory;
 use crate::shown::shown;
+use crate::signature::is_java_name;
 
 /// A value with its class in front.
 pub(in crate::kryo) fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
@@ -63,6 +64,19 @@ pub(in crate::kryo) fn read(input: &mut Input<'_>, class: ClassRef) -> Outcome<V
     })
 }
 
+/// A value of this class that is the whole payload. If it cannot be read because the end of an object in it
+/// is not known, its bytes are kept.
+pub(in crate::kryo) fn read_whole(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
+    let start = input.at;
+    match read(input, class) {
+        Err(failure) if failure.is_endless() => {
+            input.at = start;
+            opaque(input, class)
+        }
+        read => read,
+    }
+}
+
 /// All that follows, of a class of which nothing is known.
 pub(in crate::kryo) fn opaque(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     let class = input.class_name(class).into_owned().into();
@@ -87,8 +101,10 @@ fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
         true => "Java's own serialization wrote them",
         false => "read it as a struct of this name",
     };
-    let (class, at) = (input.shown(class), input.at);
-    Failure::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
+    let (name, at) = (input.class_name(class), input.at);
+    let class = shown(&name);
+    let why = format!("the fields of the class `{class}` before offset {at} are not known: {advice}");
+    if is_java_name(&name) { Failure::new(why).endless() } else { Failure::new(why) }
 }
 
 /// A value of a library class.
@@ -212,7 +228,8 @@ pub(in crate::kryo) fn comparator(input: &mut Input<'_>) -> Outcome<Option<Class
             "the fields of the comparator `{}` before offset {} are not known",
             input.shown(class),
             input.at
-        )));
+        ))
+        .endless());
     };
     if constant {
         input.varint()?;
@@ -254,7 +271,8 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
                      `java::array`",
                     shown(&class),
                     input.at
-                )));
+                ))
+                .endless());
             }
         },
     };

@@ -113,6 +113,8 @@ pub(super) struct StructPlan {
     pub(super) fields: Vec<FieldPlan>,
     /// This is Java's order, too.
     pub(super) is_sorted: bool,
+    /// The field that is none of the class.
+    pub(super) rest: Option<&'static str>,
 }
 
 pub(super) struct FieldPlan {
@@ -179,8 +181,14 @@ impl Plan {
                 site: &sites[*site],
             };
             StructPlan {
-                fields: known.iter().enumerate().map(field).collect(),
+                fields: known
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| Some(*at) != class.rest)
+                    .map(field)
+                    .collect(),
                 is_sorted: class.sorted.is_sorted(),
+                rest: class.rest.map(|at| class.fields[at].name),
             }
         });
         Plan { sites, structs: structs.collect(), classes: planner.classes }
