@@ -387,7 +387,7 @@ const TEMPLATES: [&str; 14] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn no_error_repeats_a_text(text in hostile()) {
