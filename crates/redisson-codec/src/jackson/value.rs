@@ -40,7 +40,9 @@ fn only_field(class: &str) -> Option<(&'static str, FieldKind)> {
 
 /// Whether an object has the fields that a class of Java's library has in Kryo.
 fn has_known_fields(object: &Object) -> bool {
-    match known(&object.class).map(|class| class.kind) {
+    // Most classes are those of an application, which the list of known ones need not be searched for.
+    let library = Some(&object.class).filter(|class| class.starts_with("java."));
+    match library.and_then(|class| known(class)).map(|class| class.kind) {
         Some(ClassKind::Fields(fields)) => {
             object.fields.iter().map(|(name, _)| &name[..]).eq(fields.iter().map(|(name, _)| *name))
         }

@@ -1,10 +1,11 @@
 //! The fields of a struct.
 
-use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, MapAccess};
 
-use super::ValueReader;
 use super::prefix::{Found, Prefix};
+use super::{ValueReader, changed};
+use crate::java::class::class;
 use crate::java::shape::{Form, StructShape};
 use crate::kryo::failure::{Failure, Outcome};
 
@@ -22,25 +23,29 @@ impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
     type Error = Failure;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
-        let field = match (self.class.sorted.get(self.next), self.class.rest) {
-            (Some(&field), _) => field,
-            (None, Some(rest)) if !self.rest => {
-                self.rest = true;
-                rest
-            }
-            _ => return Ok(None),
+        let field = match self.class.sorted.get(self.next) {
+            Some(&field) => field,
+            None => match self.rest_behind() {
+                Some(rest) => rest,
+                None => return Ok(None),
+            },
         };
         seed.deserialize(BorrowedStrDeserializer::new(self.class.fields[field].name)).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
-        let Some(&field) = self.class.sorted.get(self.next) else { return seed.deserialize(NoProperties) };
-        self.next += 1;
-        let node = self.class.fields[field].node;
-        let prefix = match self.place.reader.node(node) {
-            declared if declared.is_primitive() => Prefix::Nothing(Found::Declared),
-            _ => self.place.reader.declared(node),
+        let (field, prefix) = match self.class.sorted.get(self.next) {
+            Some(&field) => {
+                self.next += 1;
+                let node = self.class.fields[field].node;
+                match self.place.reader.node(node) {
+                    declared if declared.is_primitive() => (field, Prefix::Nothing(Found::Declared)),
+                    _ => (field, self.place.reader.declared(node)),
+                }
+            }
+            None => self.rest()?,
         };
+        let node = self.class.fields[field].node;
         // Kryo keeps the type arguments of the fields of classes, but not of those of records.
         let mut read = seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record));
         if let Err(failure) = &mut read {
@@ -51,26 +56,18 @@ impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
     }
 }
 
-/// What a payload without names has of the properties that the struct does not know.
-struct NoProperties;
-
-impl<'de> Deserializer<'de> for NoProperties {
-    type Error = Failure;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        visitor.visit_map(MapDeserializer::new(std::iter::empty::<((), ())>()))
+impl ObjectReader<'_, '_, '_> {
+    /// The field that is none of the class, once, behind the others.
+    fn rest_behind(&mut self) -> Option<usize> {
+        let rest = self.class.rest.filter(|_| !self.rest)?;
+        self.rest = true;
+        Some(rest)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        visitor.visit_none()
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Outcome<V::Value> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
+    /// The same, and that it is a map which takes no bytes.
+    #[cold]
+    fn rest(&self) -> Outcome<(usize, Prefix)> {
+        let empty = Found::Known(class("java.util.Collections$EmptyMap"));
+        self.class.rest.map(|rest| (rest, Prefix::Nothing(empty))).ok_or_else(changed)
     }
 }
