@@ -437,12 +437,21 @@ fn no_error_of_a_changed_payload_is_long() {
     let files =
         ["kryo5", "kryo5-classes", "json-jackson", "json-jackson-classes", "cbor-jackson", "msgpack-jackson"];
     let payloads: Vec<_> = files.into_iter().flat_map(rows).map(|row| row.payload).collect();
-    super::hostile::made_up(&payloads, 5_000, &[0, 1, 0x7f, 0x80, 0xff, b'"', b'{', b'['], |payload| {
+    let mut random = fastrand::Rng::with_seed(1);
+    for _ in 0..3_000 {
+        let mut payload = payloads[random.usize(..payloads.len())].clone();
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(..=payload.len());
+            match payload.get_mut(at) {
+                Some(byte) if random.bool() => *byte = random.u8(..),
+                _ => payload.truncate(at),
+            }
+        }
         macro_rules! each {
-            ($($kind:ty)*) => { $(of_each_codec::<$kind>(payload, "");)* };
+            ($($kind:ty)*) => { $(of_each_codec::<$kind>(&payload, "");)* };
         }
         each! { Value Order Ledger Times Nested Envelope Job Batch Payments }
-    });
+    }
 }
 
 /// What cannot be written.

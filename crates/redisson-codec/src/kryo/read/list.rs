@@ -116,6 +116,9 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         let layout = match class.kind {
             ClassKind::Collection(layout) => layout,
             ClassKind::EnumSet => {
+                if !matches!(reader.node(element).kind, Kind::Enum(_)) {
+                    return Err(reader.no_enum(element));
+                }
                 let named = reader.input.class()?;
                 if let Some(class) = named {
                     reader.check(element, class)?;
