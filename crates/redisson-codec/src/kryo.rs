@@ -159,13 +159,10 @@ fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8
             (output, written)
         }
     };
-    match written {
-        Ok(()) => Ok(output.finish()),
-        Err(failure) => {
-            let kind = std::any::type_name::<T>();
-            Err(CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {failure}")))
-        }
-    }
+    written.and_then(|()| output.finish()).map_err(|failure| {
+        let kind = std::any::type_name::<T>();
+        CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {failure}"))
+    })
 }
 
 fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Result<T, CodecError> {

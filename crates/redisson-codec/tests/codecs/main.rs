@@ -20,6 +20,7 @@ mod msgpack;
 mod objects;
 mod own_maps;
 mod places;
+mod serialized;
 mod shapes;
 mod structured;
 

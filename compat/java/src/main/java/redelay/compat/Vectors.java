@@ -22,7 +22,9 @@ import org.redisson.codec.TypedJsonJacksonCodec;
  * What Redisson's codecs make of values, without a server.
  *
  * <p>{@code Vectors write CODEC} prints the rows of a file of vectors: the {@link Samples}, each as this codec writes it.
- * {@code Vectors classes CODEC} does so with {@link Classes}, and {@code Vectors mapper CODEC} with {@link Mappers}.
+ * {@code Vectors classes CODEC} does so with {@link Classes}, {@code Vectors mapper CODEC} with {@link Mappers}, and
+ * {@code Vectors serialized CODEC} with {@link Serialized}, whose values are JSON with times as texts. The codec
+ * {@code java-serialization} is Java's own.
  *
  * <p>{@code Vectors again} reads lines of a codec, a tab and a payload in hex, and answers each with what Redisson writes when
  * it has read that payload, in hex; or with ! and why it does not read or write it.
@@ -42,10 +44,13 @@ public final class Vectors {
             write(args[1], Classes.samples(), answers);
         } else if (args.length == 2 && args[0].equals("mapper")) {
             write(args[1], Mappers.samples(), answers);
+        } else if (args.length == 2 && args[0].equals("serialized")) {
+            boolean plain = args[1].equals("java-serialization");
+            write(args[1], plain ? Serialized.inside() : Serialized.samples(), Serialized::json, answers);
         } else if (args.length == 1 && args[0].equals("again")) {
             again(answers);
         } else {
-            System.err.println("usage: Vectors write <codec> | classes <codec> | mapper <codec> | again");
+            System.err.println("usage: Vectors write <codec> | classes <codec> | mapper <codec> | serialized <codec> | again");
             System.exit(2);
         }
         answers.flush();
@@ -53,19 +58,28 @@ public final class Vectors {
     }
 
     private static void write(String name, Map<String, Object> samples, PrintStream rows) throws IOException {
+        // That mapper has its own forms of times.
+        write(name, samples, value -> name.startsWith("mapper-") ? "!" : Json.MAPPER.writeValueAsString(value), rows);
+    }
+
+    private interface Printer {
+        String print(Object value) throws IOException;
+    }
+
+    private static void write(String name, Map<String, Object> samples, Printer json, PrintStream rows) throws IOException {
         rows.println("# name\tJava class\tvalue as plain JSON\tbytes in hex, as Redisson 4.7.0 writes them");
         for (Map.Entry<String, Object> sample : samples.entrySet()) {
             Object value = sample.getValue();
             String payload;
             try {
-                payload = HexFormat.of().formatHex(encode(codec(name), value));
-            } catch (IOException e) {
+                byte[] bytes = name.equals("java-serialization") ? Serialized.bytes(value) : encode(codec(name), value);
+                payload = HexFormat.of().formatHex(bytes);
+            } catch (IOException | RuntimeException e) {
                 System.err.println(sample.getKey() + ": " + e.getMessage());
                 continue;
             }
-            // That mapper has its own forms of times.
-            String json = name.startsWith("mapper-") ? "!" : Json.MAPPER.writeValueAsString(value);
-            rows.println(String.join("\t", sample.getKey(), value.getClass().getName(), json, payload));
+            String type = value == null ? "null" : value.getClass().getName();
+            rows.println(String.join("\t", sample.getKey(), type, json.print(value), payload));
         }
     }
 
