@@ -89,6 +89,8 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 soak: setup ## random plans of faults for a while, and ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; a million payloads of strangers: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test detect hostile
+	@# In a debug build it would take hours. What overflows panics, as there.
+	REDELAY_FUZZ=2000000 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true cargo test --release --package redisson-codec --all-features --test codecs -- --nocapture made_up
 	REDELAY_PLANS=200 cargo test --workspace --all-features --test faults each_run_of_a_schedule -- --nocapture
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
@@ -169,7 +171,7 @@ fuzz-check: components ## Clippy for the fuzz targets, with the stable compiler
 	CUSTOM_LIBFUZZER_PATH=$(TARGET)/libfuzzer.a CARGO_PROFILE_DEV_DEBUG=line-tables-only \
 		cargo clippy --locked --manifest-path crates/redisson-codec/fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 
-vectors: ## writes the codecs' vectors that Samples.java, Classes.java and Mappers.java describe again, with Redisson 4.7.0
+vectors: ## writes the codecs' vectors that Samples.java, Classes.java, Mappers.java and Serialized.java describe again, with Redisson 4.7.0
 	scripts/vectors.sh
 
 deny: ## licences, sources, duplicates and advisories of the dependencies: deny.toml (builds cargo-deny once, minutes)
