@@ -23,6 +23,7 @@ mod places;
 mod serialized;
 mod shapes;
 mod structured;
+mod wrong_structs;
 
 use std::fmt::Debug;
 

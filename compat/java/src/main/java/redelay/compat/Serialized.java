@@ -26,7 +26,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.Currency;
 import java.util.Date;
@@ -365,10 +364,5 @@ final class Serialized {
         Shelf shelf = new Shelf();
         fill.accept(shelf);
         samples.put("shelf." + name, shelf);
-    }
-
-    /** Not as an object of a list of a view, which says less. */
-    static String json(Object value) throws IOException {
-        return TEXTS.writeValueAsString(value instanceof Collection<?> list ? new ArrayList<>(list) : value);
     }
 }
