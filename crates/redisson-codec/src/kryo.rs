@@ -163,13 +163,10 @@ fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8
             (output, written)
         }
     };
-    match written {
-        Ok(()) => Ok(output.finish()),
-        Err(failure) => {
-            let (kind, why) = (type_of::<T>(), failure.of_writing());
-            Err(CodecError::new(within(format!("`{kind}` cannot be written as Kryo 5: {why}"), LONGEST)))
-        }
-    }
+    written.and_then(|()| output.finish()).map_err(|failure| {
+        let (kind, why) = (type_of::<T>(), failure.of_writing());
+        CodecError::new(within(format!("`{kind}` cannot be written as Kryo 5: {why}"), LONGEST))
+    })
 }
 
 fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Result<T, CodecError> {

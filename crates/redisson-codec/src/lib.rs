@@ -58,6 +58,8 @@ mod error;
 mod jackson;
 #[cfg(feature = "_java")]
 pub mod java;
+#[cfg(feature = "kryo")]
+mod java_serialization;
 #[cfg(feature = "json")]
 mod json;
 #[cfg(feature = "kryo")]

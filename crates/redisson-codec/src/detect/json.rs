@@ -28,6 +28,10 @@ fn put(out: &mut String, value: &Value) {
         Value::Null | Value::Optional(None) => out.push_str("null"),
         Value::Optional(Some(value)) | Value::Bare(value) => put(out, value),
         Value::Classed(classed) => put(out, &classed.value),
+        Value::Serialized(object) => match object.value() {
+            Some(value) => put(out, value),
+            None => put_text(out, &text(value).unwrap_or_default()),
+        },
         Value::Collection(value) => put_each(out, &value.elements, put),
         Value::EnumSet(value) => put_each(out, &value.constants, put_constant),
         Value::Array(array) => match (&array.elements[..], text(value)) {
@@ -63,6 +67,10 @@ fn text(value: &Value) -> Option<String> {
         Value::Text(value) => value.text.clone(),
         Value::Bytes(value) => STANDARD.encode(value),
         Value::Opaque(value) => STANDARD.encode(&value.bytes),
+        Value::Serialized(object) => match object.value() {
+            Some(value) => text(value)?,
+            None => STANDARD.encode(object.bytes()),
+        },
         // Jackson writes it as a text, too.
         Value::Array(value) if value.class == "[C" => {
             let unit = |element: &Value| match element {

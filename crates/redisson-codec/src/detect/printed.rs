@@ -6,6 +6,7 @@ use super::json;
 use super::unpacked::{unpacked, within_bounds};
 use crate::java::Value;
 use crate::shown::shown;
+use crate::java_serialization;
 use crate::{CborJackson, Codec, CodecError, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson};
 
 impl Format {
@@ -110,7 +111,8 @@ fn value(kind: Kind, payload: &[u8]) -> Result<String, CodecError> {
         Kind::Int => of(Int.decode(payload)?.into()),
         Kind::Double => of(Double.decode(payload)?.into()),
         Kind::Bytes => of(Value::Bytes(payload.to_vec())),
-        Kind::JavaSerialization | Kind::JBossMarshalling | Kind::Smile => {
+        Kind::JavaSerialization => of(java_serialization::value(payload).map_err(CodecError::new)?),
+        Kind::JBossMarshalling | Kind::Smile => {
             return Err(CodecError::new(format!("{} cannot be read", Format::Plain(kind))));
         }
     })

@@ -360,6 +360,12 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
                     })?;
                     self.placed(value_slot::supply(value, visitor))
                 }
+                ClassKind::Fields(_) => {
+                    let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
+                        value::pattern_of(class, node)
+                    })?;
+                    self.placed(value_slot::supply(value, visitor))
+                }
                 ClassKind::Optional => match self.expected().kind {
                     Kind::Optional(id) => visitor.visit_newtype_struct(ValueReader { id, ..self }),
                     _ => Err(self.wrong("another type")),

@@ -5,7 +5,7 @@ mod read;
 mod write;
 
 pub(super) use read::{
-    bytes, double, float, integer, is_collection, is_map, read, scalar_of, split_class, unit,
+    bytes, double, float, integer, is_collection, is_map, pattern_of, read, scalar_of, split_class, unit,
 };
 pub(super) use write::{key, write};
 
@@ -19,6 +19,9 @@ pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
         _ => None,
     }
 }
+
+/// An object to Kryo, and a text to Jackson.
+const PATTERN: &str = "java.util.regex.Pattern";
 
 /// Whether it is a text of `java.time`, for which Redisson's mapper has no module.
 pub(super) fn is_time(class: &str) -> bool {

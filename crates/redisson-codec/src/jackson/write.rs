@@ -303,7 +303,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
         match type_hint(name) {
             Some(TypeHint::Value) => self.value(inside),
             Some(TypeHint::Class(class)) => match class.kind {
-                ClassKind::Scalar(_) => self.value(inside),
+                ClassKind::Scalar(_) | ClassKind::Fields(_) => self.value(inside),
                 ClassKind::Optional => self.optional(inside),
                 _ => inside.serialize(self),
             },

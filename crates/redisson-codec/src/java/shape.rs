@@ -71,7 +71,7 @@ pub(crate) enum Kind {
     String,
     /// `byte[]`: bytes, or a list of `u8`.
     Bytes,
-    /// A scalar of [`java`](super), which goes through the [`value_slot`](super::value_slot).
+    /// A scalar or an object of [`java`](super), which goes through the [`value_slot`](super::value_slot).
     Scalar(&'static Class),
     /// A text, of this class.
     Text(&'static Class),

@@ -1,10 +1,12 @@
 //! A payload and how far it was read, as Kryo 5 writes it.
 
 mod class;
+mod serialized;
 mod text;
 
 use super::MAX_DEPTH;
 use super::failure::{Failure, Outcome};
+use crate::java_serialization::Streams;
 
 use class::RawName;
 
@@ -24,11 +26,21 @@ pub(super) struct Input<'de> {
     depth: usize,
     /// How many more elements may take no bytes.
     empty: usize,
+    /// What Java's own serialization wrote so far.
+    streams: Option<Box<Streams>>,
 }
 
 impl<'de> Input<'de> {
     pub(super) fn new(bytes: &'de [u8]) -> Self {
-        Self { bytes, at: 0, names: Vec::with_capacity(8), first_class: 0, depth: 0, empty: MAX_EMPTY }
+        Self {
+            bytes,
+            at: 0,
+            names: Vec::with_capacity(8),
+            first_class: 0,
+            depth: 0,
+            empty: MAX_EMPTY,
+            streams: None,
+        }
     }
 
     #[inline]

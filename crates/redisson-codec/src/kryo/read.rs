@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use serde::de::{Deserializer, Visitor};
 
-use super::{scalar, text, value};
+use super::{library_object, scalar, text, value};
 use crate::java::class::ClassKind;
 use crate::java::shape::{Kind, Node, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -97,7 +97,10 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
                 false => value::read(&mut self.reader.input, class),
             },
             (Kind::Value, Some(Found::Opaque(class))) => value::opaque(&mut self.reader.input, class),
-            (Kind::Scalar(class), Some(_)) => scalar::read(&mut self.reader.input, class),
+            (Kind::Scalar(class), Some(_)) => match class.kind {
+                ClassKind::Fields(fields) => library_object::read(&mut self.reader.input, class.name, fields),
+                _ => scalar::read(&mut self.reader.input, class),
+            },
             (_, None) => Err(self.reader.unexpected_null(self.node)),
             _ => Err(changed()),
         }
@@ -178,7 +181,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         match type_hint(name) {
             Some(TypeHint::Value) => value_slot::supply(self.value()?, visitor),
             Some(TypeHint::Class(class)) => match class.kind {
-                ClassKind::Scalar(_) => value_slot::supply(self.value()?, visitor),
+                ClassKind::Scalar(_) | ClassKind::Fields(_) => value_slot::supply(self.value()?, visitor),
                 ClassKind::Optional => {
                     let Kind::Optional(inside) = self.reader.node(self.node).kind else {
                         return Err(changed());
@@ -201,11 +204,14 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         mut self,
-        _: &'static str,
-        _: &'static [&'static str],
+        name: &'static str,
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Outcome<V::Value> {
-        let (_, node) = self.present()?;
+        let (found, node) = self.present()?;
+        if let Found::Serialized(class) = found {
+            return self.reader.serialized(self.node, class)?.deserialize_struct(name, fields, visitor);
+        }
         let Kind::Struct(at) = node.kind else { return Err(changed()) };
         let shape: &'a Shape = self.reader.shape;
         let class = &shape.structs[at];
@@ -257,6 +263,9 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
 
     fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
         let (found, node) = self.present()?;
+        if let Found::Serialized(class) = found {
+            return self.reader.serialized(self.node, class)?.deserialize_seq(visitor);
+        }
         self.reader.input.deeper()?;
         let mut elements = self.elements(found, node)?;
         let value = visitor.visit_seq(&mut elements)?;
@@ -269,10 +278,12 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
 
     fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
         let (found, node) = self.present()?;
+        if let Found::Serialized(class) = found {
+            return self.reader.serialized(self.node, class)?.deserialize_map(visitor);
+        }
         let (Kind::Map(_, key, value), Found::Known(class)) = (&node.kind, found) else {
             return Err(changed());
         };
-        self.reader.not_serialized_by_java(class)?;
         self.reader.input.deeper()?;
         let mut entries = self.entries(*key, *value, class)?;
         let map = visitor.visit_map(&mut entries)?;

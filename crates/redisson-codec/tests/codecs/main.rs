@@ -22,6 +22,7 @@ mod msgpack;
 mod objects;
 mod own_maps;
 mod places;
+mod serialized;
 mod shapes;
 mod structured;
 mod wrong_structs;

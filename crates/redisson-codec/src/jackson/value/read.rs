@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use base64::Engine;
 
 use super::write::is_classed;
-use super::{as_text, has_known_fields, is_time, only_field};
+use super::{PATTERN, as_text, has_known_fields, is_time, only_field};
 use crate::jackson::base64::MIME_NO_LINEFEEDS;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::mapper::{Mapper, Times, Typing};
@@ -399,6 +399,16 @@ pub(in crate::jackson) fn scalar_of(kind: Scalar, node: &Node<'_>, mapper: &Mapp
         Scalar::Uuid => Value::Uuid(as_text(node)?.parse::<Uuid>().ok()?),
         _ => return times::read(kind, node, mapper),
     })
+}
+
+/// An object of Java's library that Jackson writes as a text: a pattern, without its flags.
+pub(in crate::jackson) fn pattern_of(class: &Class, node: &Node<'_>) -> Option<Value> {
+    if class.name != PATTERN {
+        return None;
+    }
+    let pattern = Value::String(as_text(node)?.to_owned());
+    let fields = vec![("pattern".to_owned(), pattern), ("flags".to_owned(), Value::Integer(0))];
+    Some(Value::Object(Box::new(Object { class: owned(class.name), fields })))
 }
 
 fn big(node: &Node<'_>) -> Option<BigInteger> {

@@ -1,6 +1,6 @@
 //! A [`Value`] to nodes.
 
-use super::{has_known_fields, is_time, only_field};
+use super::{PATTERN, has_known_fields, is_time, only_field};
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::mapper::{Mapper, Typing};
 use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
@@ -84,6 +84,10 @@ pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Ou
             None => return write(*value, false, mapper),
         },
         Value::Object(object) => {
+            if let (PATTERN, Some((_, Value::String(pattern)))) = (&*object.class, object.fields.first()) {
+                let is = Is::Text(pattern.clone().into());
+                return Ok(if open { wrapped(PATTERN, is, mapper) } else { is.into() });
+            }
             if has_known_fields(&object) {
                 return known_fields(*object, mapper);
             }
@@ -114,6 +118,10 @@ pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Ou
         Value::Array(array) => return self::array(*array, open, mapper),
         Value::Optional(_) => return Err(refused(value.class())),
         Value::Opaque(object) => return Err(refused(&object.class)),
+        Value::Serialized(object) => {
+            let refused = refused(object.class());
+            return write(object.into_value().ok_or(refused)?, open, mapper);
+        }
         Value::Classed(classed) => {
             let Classed { class, value } = *classed;
             if let Value::Object(object) = &value

@@ -105,7 +105,9 @@ impl Inference {
                         None => named = named.or(Some(name).filter(|name| name.contains('.'))),
                         Some(TypeHint::Value) => break Kind::Value,
                         Some(TypeHint::Object) => object = true,
-                        Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
+                        Some(TypeHint::Class(class))
+                            if matches!(class.kind, ClassKind::Scalar(_) | ClassKind::Fields(_)) =>
+                        {
                             break Kind::Scalar(class);
                         }
                         Some(TypeHint::Class(class)) if class.kind == ClassKind::Optional => {

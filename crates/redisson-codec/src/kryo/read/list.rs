@@ -78,7 +78,6 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
             }),
             (Kind::Array(element), _) => self.array(*element),
             (Kind::Collection(_, element) | Kind::EnumSet(_, element), Found::Known(class)) => {
-                self.reader.not_serialized_by_java(class)?;
                 self.collection(*element, class)
             }
             _ => Err(changed()),

@@ -87,6 +87,9 @@ pub(in crate::kryo) fn opaque(input: &mut Input<'_>, class: ClassRef) -> Outcome
 
 fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     let Some(known) = input.known(class) else {
+        if input.is_serialized(class) {
+            return Ok(Value::Serialized(Box::new(input.keep_serialized(class)?)));
+        }
         let name = input.class_name(class).into_owned();
         return match name.starts_with('[') {
             true => read_array(input, name),
@@ -97,13 +100,11 @@ fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
 }
 
 fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
-    let advice = match input.follows(b"\xac\xed\x00\x05") {
-        true => "Java's own serialization wrote them",
-        false => "read it as a struct of this name",
-    };
     let (name, at) = (input.class_name(class), input.at);
     let class = shown(&name);
-    let why = format!("the fields of the class `{class}` before offset {at} are not known: {advice}");
+    let why = format!(
+        "the fields of the class `{class}` before offset {at} are not known: read it as a struct of this name"
+    );
     if is_java_name(&name) { Failure::new(why).endless() } else { Failure::new(why) }
 }
 
