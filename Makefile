@@ -171,7 +171,7 @@ fuzz-check: components ## Clippy for the fuzz targets, with the stable compiler
 	CUSTOM_LIBFUZZER_PATH=$(TARGET)/libfuzzer.a CARGO_PROFILE_DEV_DEBUG=line-tables-only \
 		cargo clippy --locked --manifest-path crates/redisson-codec/fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 
-vectors: ## writes the codecs' vectors that Samples.java, Classes.java, Mappers.java and Shapes.java describe again, with Redisson 4.7.0
+vectors: ## writes the codecs' vectors that Samples.java, Classes.java, Mappers.java, Serialized.java and Shapes.java describe again, with Redisson 4.7.0
 	scripts/vectors.sh
 
 deny: ## licences, sources, duplicates and advisories of the dependencies: deny.toml (builds cargo-deny once, minutes)

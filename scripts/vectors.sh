@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes those vectors of crates/redisson-codec/tests/vectors that are made from Samples.java, Classes.java, Mappers.java
-# and Shapes.java, with Redisson 4.7.0. A codec that cannot write a sample is reported on stderr, and has no row for it.
-# And the class files of crates/redisson-codec/tests/classes, with the vectors of Generic.java there.
+# Writes those vectors of crates/redisson-codec/tests/vectors that are made from Samples.java, Classes.java, Mappers.java,
+# Serialized.java and Shapes.java, with Redisson 4.7.0. A codec that cannot write a sample is reported on stderr, and has no row
+# for it. And the class files of crates/redisson-codec/tests/classes, with the vectors of Generic.java there.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -24,6 +24,8 @@ done
 for mapper in numbers text wrapper patterns; do
     write mapper "mapper-$mapper" "mapper-$mapper"
 done
+write serialized kryo5 kryo5-serialized
+write serialized java-serialization java-serialization
 # The name of a class, not a variable.
 # shellcheck disable=SC2016
 write write 'typed-json:com.acme.Zoo$Amounts' typed-json-amounts

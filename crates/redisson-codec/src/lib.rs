@@ -61,6 +61,8 @@ mod error;
 mod jackson;
 #[cfg(feature = "_java")]
 pub mod java;
+#[cfg(feature = "kryo")]
+mod java_serialization;
 #[cfg(feature = "json")]
 mod json;
 #[cfg(feature = "kryo")]
@@ -74,6 +76,7 @@ mod number;
 mod serde_error;
 #[cfg(feature = "_serde")]
 mod shown;
+mod signature;
 mod text;
 
 #[cfg(feature = "_java")]

@@ -115,6 +115,8 @@ fn kinds(each: &mut dyn FnMut(&str, Decode)) {
     each("made-up CBOR", |_| made_up(CborJackson, "cbor-jackson"));
     each("made-up MessagePack", |_| made_up(MsgPackJackson, "msgpack-jackson"));
     each("Kryo as texts", |payload| decode::<Vec<String>, _>(Kryo5, payload));
+    each("Java's serialization as a Value", |payload| decode::<Value, _>(Kryo5, payload));
+    each("Java's serialization as texts", |payload| decode::<Vec<Option<String>>, _>(Kryo5, payload));
 }
 
 /// As much of a repeated piece as a part of the limit allows.
@@ -163,6 +165,12 @@ fn detection_takes_what_it_says_at_most() {
         [announced(0xdd, LENGTH / 2), b"\x91\xc0".repeat(LENGTH / 2)].concat(),
         vec![b't'; LENGTH],
         empty,
+        [
+            &b"\xac\xed\x00\x05ur\x00\x13[Ljava.lang.Object;\0\0\0\0\0\0\0\0\x02\x00\x00xp"[..],
+            &(LENGTH as u32).to_be_bytes(),
+            &vec![b'p'; LENGTH],
+        ]
+        .concat(),
     ] {
         in_a_process("detect", &Lz4V2(Bytes).encode(&content).unwrap());
         in_a_process("detect", &ZStd(Bytes).encode(&content).unwrap());
@@ -248,7 +256,39 @@ fn all(check: &mut dyn FnMut(&str, &[u8])) {
             check("Kryo as a Value", &texts);
             check("Kryo as texts", &texts);
         }
+        // A null, a text, that of before, an integer, an object without fields, and what it may write.
+        for element in [
+            &b"p"[..],
+            b"t\x00\x00",
+            b"q\x00\x7e\x00\x07",
+            b"sq\x00\x7e\x00\x08\0\0\0\x02",
+            b"sq\x00\x7e\x00\x0ax",
+            b"sq\x00\x7e\x00\x0aw\x00w\x00w\x00x",
+        ] {
+            check("Java's serialization as a Value", &serialized(part, element));
+        }
+        check("Java's serialization as texts", &serialized(part, b"t\x00\x00"));
     }
+}
+
+/// What Java's own serialization writes of an unmodifiable list around an array of these elements. Its class
+/// is number 3, that of the array 5, and a short text 6.
+fn serialized(part: usize, element: &[u8]) -> Vec<u8> {
+    let count = (LIMIT / part - 400) / element.len();
+    let mut payload = b"\x01\x00java.util.Collections$UnmodifiableLis\xf4\xac\xed\x00\x05".to_vec();
+    payload.extend(
+        b"sr\x00&java.util.Collections$UnmodifiableList\0\0\0\0\0\0\0\0\x02\x00\x01L\x00\x01ct\x00\x01Lxp",
+    );
+    payload.extend(
+        b"sr\x00\x1ajava.util.Arrays$ArrayList\0\0\0\0\0\0\0\0\x02\x00\x01L\x00\x01aq\x00\x7e\x00\x01xp",
+    );
+    payload.extend(b"ur\x00\x13[Ljava.lang.Object;\0\0\0\0\0\0\0\0\x02\x00\x00xp");
+    payload.extend((count as u32 + 3).to_be_bytes());
+    payload.extend(b"t\x00\x01x");
+    payload.extend(b"sr\x00\x11java.lang.Integer\0\0\0\0\0\0\0\0\x02\x00\x01I\x00\x05valuexp\0\0\0\x01");
+    payload.extend(b"sr\x00\x0acom.acme.A\0\0\0\0\0\0\0\0\x03\x00\x00xpx");
+    payload.extend(element.repeat(count));
+    Lz4V2(Bytes).encode(&payload).unwrap()
 }
 
 /// A list of this class of elements, each of them the same.

@@ -8,6 +8,8 @@ use super::json;
 use super::unpacked::{unpacked, within_bounds};
 use crate::classes::Classes;
 use crate::java::Value;
+use crate::java_serialization;
+use crate::shown::shown;
 use crate::{CborJackson, Codec, CodecError, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson};
 
 impl Format {
@@ -116,7 +118,13 @@ impl Format {
 fn value(kind: Kind, payload: &[u8]) -> Result<String, CodecError> {
     let of = |value: Value| json::of(&value);
     Ok(match kind {
-        Kind::Kryo5 => of(Kryo5.decode(payload)?),
+        Kind::Kryo5 => match Kryo5.decode(payload)? {
+            Value::Opaque(object) => {
+                let class = shown(&object.class);
+                return Err(CodecError::new(format!("the fields of the class `{class}` are not known")));
+            }
+            value => of(value),
+        },
         // As it is, with its classes, if an object mapper of the application wrote it.
         Kind::JsonJackson => match JsonJackson.decode(payload) {
             Ok(value) => of(value),
@@ -131,7 +139,8 @@ fn value(kind: Kind, payload: &[u8]) -> Result<String, CodecError> {
         Kind::Int => of(Int.decode(payload)?.into()),
         Kind::Double => of(Double.decode(payload)?.into()),
         Kind::Bytes => of(Value::Bytes(payload.to_vec())),
-        Kind::JavaSerialization | Kind::JBossMarshalling | Kind::Smile => {
+        Kind::JavaSerialization => of(java_serialization::value(payload).map_err(CodecError::new)?),
+        Kind::JBossMarshalling | Kind::Smile => {
             return Err(CodecError::new(format!("{} cannot be read", Format::Plain(kind))));
         }
     })

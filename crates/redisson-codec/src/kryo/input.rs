@@ -1,10 +1,12 @@
 //! A payload and how far it was read, as Kryo 5 writes it.
 
 mod class;
+mod serialized;
 mod text;
 
 use super::MAX_DEPTH;
 use super::failure::{Failure, Outcome};
+use crate::java_serialization::Streams;
 
 use class::RawName;
 
@@ -27,6 +29,8 @@ pub(super) struct Input<'de> {
     /// Classes of the application that are described.
     #[cfg(feature = "classes")]
     pub(super) described: Option<Box<super::described::Described>>,
+    /// What Java's own serialization wrote so far.
+    streams: Option<Box<Streams>>,
 }
 
 impl<'de> Input<'de> {
@@ -40,6 +44,7 @@ impl<'de> Input<'de> {
             empty: MAX_EMPTY,
             #[cfg(feature = "classes")]
             described: None,
+            streams: None,
         }
     }
 

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-pub(super) use read::{comparator, opaque, read, read_any};
+pub(super) use read::{comparator, opaque, read, read_any, read_whole};
 #[cfg(feature = "classes")]
 pub(super) use read::{
     constant, read_array, read_collection, read_each, read_known, read_map, unknown_class,

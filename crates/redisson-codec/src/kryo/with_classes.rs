@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use super::described::Described;
+use super::failure::Failure;
 use super::input::Input;
 use super::output::Output;
 use super::{Kryo5, value};
 use crate::classes::Classes;
 use crate::java::Value;
+use crate::serde_error::unreadable;
+use crate::shown::{LONGEST, within};
+use crate::signature::Signature;
 use crate::{Codec, CodecError};
 
 /// [`Kryo5`] with the descriptions of classes. Made by [`Kryo5::with_classes`].
@@ -43,23 +47,21 @@ impl Codec<Value> for WithClasses {
         output.described = Some(Described::new(self.0.clone()));
         let written = value::write(&mut output, value);
         output.described = None;
-        match written {
-            Ok(()) => Ok(output.finish()),
-            Err(failure) => Err(CodecError::new(format!("the value cannot be written as Kryo 5: {failure}"))),
-        }
+        written.and_then(|()| output.finish()).map_err(|failure| {
+            let why = failure.of_writing();
+            CodecError::new(within(format!("the value cannot be written as Kryo 5: {why}"), LONGEST))
+        })
     }
 
     fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
         let mut input = Input::new(payload);
         input.described = Some(Described::new(self.0.clone()));
-        let read = value::read_any(&mut input).map_err(|failure| failure.to_string());
-        match (read, input.left()) {
-            (Ok(value), 0) => Ok(value),
-            (Ok(_), more) => Err(CodecError::new(format!(
-                "expected Kryo 5: {more} bytes follow it at offset {}",
-                input.at
-            ))),
-            (Err(why), _) => Err(CodecError::new(format!("expected Kryo 5: {why}"))),
-        }
+        let read = value::read_any(&mut input).and_then(|value| match input.left() {
+            0 => Ok(value),
+            more => Err(Failure::new(format!("{more} bytes follow it at offset {}", input.at))),
+        });
+        read.map_err(|failure| {
+            unreadable::<Value>("Kryo 5", &failure.of_reading(input.at), payload, &[Signature::Kryo5])
+        })
     }
 }

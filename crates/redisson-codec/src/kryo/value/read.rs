@@ -11,6 +11,7 @@ use crate::kryo::numbered::Numbered;
 use crate::kryo::{library_object, scalar, text};
 use crate::memory;
 use crate::shown::shown;
+use crate::signature::is_java_name;
 
 /// A value with its class in front.
 pub(in crate::kryo) fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
@@ -65,6 +66,19 @@ pub(in crate::kryo) fn read(input: &mut Input<'_>, class: ClassRef) -> Outcome<V
     })
 }
 
+/// A value of this class that is the whole payload. If it cannot be read because the end of an object in it
+/// is not known, its bytes are kept.
+pub(in crate::kryo) fn read_whole(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
+    let start = input.at;
+    match read(input, class) {
+        Err(failure) if failure.is_endless() => {
+            input.at = start;
+            opaque(input, class)
+        }
+        read => read,
+    }
+}
+
 /// All that follows, of a class of which nothing is known.
 pub(in crate::kryo) fn opaque(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     let class = input.class_name(class).into_owned().into();
@@ -75,6 +89,9 @@ pub(in crate::kryo) fn opaque(input: &mut Input<'_>, class: ClassRef) -> Outcome
 
 fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     let Some(known) = input.known(class) else {
+        if input.is_serialized(class) {
+            return Ok(Value::Serialized(Box::new(input.keep_serialized(class)?)));
+        }
         let name = input.class_name(class).into_owned();
         return match name.starts_with('[') {
             true => read_array(input, name),
@@ -90,12 +107,12 @@ fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
 }
 
 fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
-    let advice = match input.follows(b"\xac\xed\x00\x05") {
-        true => "Java's own serialization wrote them",
-        false => "read it as a struct of this name",
-    };
-    let (class, at) = (input.shown(class), input.at);
-    Failure::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
+    let (name, at) = (input.class_name(class), input.at);
+    let class = shown(&name);
+    let why = format!(
+        "the fields of the class `{class}` before offset {at} are not known: read it as a struct of this name"
+    );
+    if is_java_name(&name) { Failure::new(why).endless() } else { Failure::new(why) }
 }
 
 /// The same, where other classes are described.
@@ -252,7 +269,8 @@ pub(in crate::kryo) fn comparator(input: &mut Input<'_>) -> Outcome<Option<Class
             "the fields of the comparator `{}` before offset {} are not known",
             input.shown(class),
             input.at
-        )));
+        ))
+        .endless());
     };
     if constant {
         input.varint()?;
@@ -301,7 +319,8 @@ pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: String) -> Outco
                      `java::array`",
                     shown(&class),
                     input.at
-                )));
+                ))
+                .endless());
             }
         },
     };

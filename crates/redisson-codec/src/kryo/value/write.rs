@@ -1,6 +1,6 @@
 //! A [`Value`] to its bytes.
 
-use super::{COMPARATORS, Final, Names, constants_of, final_element, null_of};
+use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null_of};
 use crate::java::class::{ClassKind, Layout, known};
 use crate::java::{ClassName, Collection, Constant, Map, Opaque, Value};
 #[cfg(feature = "classes")]
@@ -129,12 +129,9 @@ pub(in crate::kryo) fn write_named(output: &mut Output, value: &Value) -> Outcom
             _ => return Err(unknown(&value.class, "map")),
         },
         Value::Array(value) => write_array(output, &value.class, &value.elements)?,
+        Value::Serialized(object) => output.serialized(object),
+        Value::Object(object) => library_object::write_object(output, object)?,
         value => {
-            if let Value::Object(object) = value
-                && let Some(ClassKind::Fields(fields)) = known(&object.class).map(|class| class.kind)
-            {
-                return library_object::write(output, object, fields);
-            }
             return Err(Failure::new(format!(
                 "the fields of the class `{}` are not known: write it as a struct of this name",
                 shown(value.class())
@@ -284,6 +281,13 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
             }
             (element_class, element) if element_class.starts_with('L') => {
                 match final_element(element_class) {
+                    // Whether Kryo writes the classes of the elements depends on whether theirs is final.
+                    None if !is_open(element_class) => {
+                        return Err(Failure::new(format!(
+                            "the elements of the array `{}` are not known: write it as a list with `java::array`",
+                            shown(class)
+                        )));
+                    }
                     None => {
                         #[cfg(feature = "classes")]
                         match described_element(output, element_class) {

@@ -30,7 +30,8 @@ import org.redisson.codec.TypedJsonJacksonCodec;
  *
  * <p>{@code Vectors write CODEC} prints the rows of a file of vectors: the {@link Samples}, each as this codec writes it.
  * {@code Vectors classes CODEC} does so with {@link Classes}, {@code Vectors mapper CODEC} with {@link Mappers}, and
- * {@code Vectors shapes CODEC} with {@link Shapes}.
+ * {@code Vectors serialized CODEC} with {@link Serialized}, whose values are JSON with times as texts; the codec
+ * {@code java-serialization} is Java's own. {@code Vectors shapes CODEC} does so with {@link Shapes}.
  *
  * <p>{@code Vectors again} reads lines of a codec, a tab and a payload in hex, and answers each with what Redisson writes when
  * it has read that payload, in hex; or with ! and why it does not read or write it.
@@ -58,10 +59,13 @@ public final class Vectors {
             write(args[1], Mappers.samples(), Json.MAPPER, answers);
         } else if (args.length == 2 && args[0].equals("shapes")) {
             write(args[1], Shapes.all(), SHAPES, answers);
+        } else if (args.length == 2 && args[0].equals("serialized")) {
+            boolean plain = args[1].equals("java-serialization");
+            write(args[1], plain ? Serialized.inside() : Serialized.samples(), Serialized.TEXTS, answers);
         } else if (args.length == 1 && args[0].equals("again")) {
             again(answers);
         } else {
-            System.err.println("usage: Vectors write <codec> | classes <codec> | mapper <codec> | shapes <codec> | again");
+            System.err.println("usage: Vectors write <codec> | classes <codec> | mapper <codec> | serialized <codec> | shapes <codec> | again");
             System.exit(2);
         }
         answers.flush();
@@ -74,14 +78,17 @@ public final class Vectors {
             Object value = sample.getValue();
             String payload;
             try {
-                payload = HexFormat.of().formatHex(encode(codec(name.equals("typed-json") ? TYPED + value.getClass().getName() : name), value));
-            } catch (IOException e) {
+                byte[] bytes = name.equals("java-serialization") ? Serialized.bytes(value)
+                        : encode(codec(name.equals("typed-json") ? TYPED + value.getClass().getName() : name), value);
+                payload = HexFormat.of().formatHex(bytes);
+            } catch (IOException | RuntimeException e) {
                 System.err.println(sample.getKey() + ": " + e.getMessage());
                 continue;
             }
             // That mapper has its own forms of times.
             String json = name.startsWith("mapper-") ? "!" : json(mapper, value);
-            rows.println(String.join("\t", sample.getKey(), value.getClass().getName(), json, payload));
+            String type = value == null ? "null" : value.getClass().getName();
+            rows.println(String.join("\t", sample.getKey(), type, json, payload));
         }
     }
 
