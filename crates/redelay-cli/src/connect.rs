@@ -16,6 +16,7 @@ use crate::mask::Mask;
 use crate::out::Out;
 use crate::payload::Reader;
 use crate::profile::{self, PasswordCommand, Profile};
+use crate::queue;
 use crate::state;
 
 /// How many payloads of a queue say which codec it has.
@@ -147,6 +148,13 @@ impl Session {
     pub(crate) async fn servers(&self, out: &Out) -> Result<Servers, Failure> {
         let servers = Servers { servers: self.inspector.servers().await?, label: self.label.clone() };
         for server in &servers.servers {
+            if server.role.is_none()
+                && let Some(unknown) = server.unknown.iter().find(|unknown| unknown.what == "product")
+            {
+                let mut unknown = unknown.clone();
+                unknown.what = format!("whether {} is a replica", server.address);
+                out.note(&queue::refusal(&unknown));
+            }
             if server.role == Some(Role::Replica) {
                 let link = match server.is_linked {
                     Some(false) => ", and not connected to its master",

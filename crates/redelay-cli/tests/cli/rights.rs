@@ -111,7 +111,9 @@ async fn a_missing_right_is_named() {
         assert!(said.contains(&format!("the missing right: +{right}")), "{words:?}: {said}");
     }
     // Unknown is not ok, and not zero.
-    for (right, field) in [("zcard", "pending"), ("llen", "ready"), ("hmget", "is_paused")] {
+    for (right, field) in
+        [("zcard", "pending"), ("llen", "ready"), ("hmget", "is_paused"), ("zrange", "next_due_in")]
+    {
         without(right);
         let ls = at(&url, ["ls"]);
         assert_eq!(ls.code, 0, "{}", ls.err);
@@ -132,6 +134,13 @@ async fn a_missing_right_is_named() {
         "{}",
         ls.err
     );
+    server.cmd(["ZADD", "redisson_delay_queue_timeout:{late}", "1", "junk"]);
+    without("zrange");
+    let ls = at(&url, ["ls", "late"]);
+    assert!(ls.code == 0 && ls.out.ends_with("  unknown\n"), "{}", ls.out);
+    without("info");
+    let ls = at(&url, ["ls", "--json"]);
+    assert!(ls.code == 0 && ls.err.contains("the missing right: +info"), "{}", ls.err);
     looking(&server);
     server.cmd(["ACL", "SETUSER", "looks", "-pubsub"]);
     let said = at(&url, ["watch"]).failed(4);
