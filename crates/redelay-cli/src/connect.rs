@@ -202,6 +202,12 @@ impl Servers {
         clock.unwrap_or_else(std::time::SystemTime::now)
     }
 
+    /// Why one of them does not tell its clock.
+    pub(crate) fn clock_refusal(&self) -> Option<String> {
+        let mut unknown = self.servers.iter().flat_map(|server| &server.unknown);
+        unknown.find(|unknown| unknown.what == "clock").map(queue::refusal)
+    }
+
     /// `shop-prod · redis-1:6379 · Redis 7.0.15, master`.
     pub(crate) fn line(&self) -> String {
         let mut parts: Vec<String> = self.label.iter().cloned().collect();
