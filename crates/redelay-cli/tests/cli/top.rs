@@ -54,6 +54,7 @@ async fn queues_are_shown_and_opened() {
     terminal.press("v");
     terminal.shows("\"hello\"");
     terminal.press("\x1b");
+    terminal.shows("NEXT DUE");
     terminal.resize(46, 20);
     terminal.shows("this terminal has");
     terminal.resize(120, 30);
@@ -113,6 +114,29 @@ fn others_have_the_terminal_while_it_is_stopped() {
     terminal.press("q");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     is_whole(&mut terminal, &modes);
+}
+
+/// Neither hides the other, whichever the program hears of first.
+#[test]
+fn a_key_and_a_new_size_may_come_at_once() {
+    let server = Server::start();
+    server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "1", "\x01x\x01\0\0\0\0\0\0\x007"]);
+    for _ in 0..3 {
+        let mut terminal = Terminal::new(46, 20);
+        let mut child = top(&terminal, &server.url(), &[]);
+        terminal.shows("this terminal has");
+        signal(&child, "-STOP");
+        until("it is stopped", || state(&child) == 'T');
+        terminal.press("p");
+        terminal.resize(80, 24);
+        signal(&child, "-CONT");
+        // Where there is no room, nothing is looked for.
+        terminal.shows("paused");
+        terminal.press("p");
+        terminal.shows("stands still");
+        terminal.press("q");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
 }
 
 #[test]
