@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::TryStreamExt;
 use redelay::inspector::{LeftoverKind, Place};
 use redelay_fixture::Server;
 use redelay_support::{HOUR, ORDERED_LIST, TIMEOUT_SET, soon, still_builder, still_text_queues};

@@ -156,14 +156,16 @@ fn a_look_goes_on_without_the_client_that_has_asked_for_it() {
     let (_, rest) = output.split_once("metrics at http://").unwrap();
     let address = rest.split_once('/').unwrap().0;
     let mut stream = TcpStream::connect(address).unwrap();
+    // Redis before 7.0 counts them as one command.
+    let looks = || server.command_calls("pubsub|numsub") + server.command_calls("pubsub");
+    let before = looks();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let looks = || server.command_calls("pubsub|numsub");
-    until("it looks", || looks() > 0);
+    until("it looks", || looks() > before);
     stream.shutdown(Shutdown::Write).unwrap();
     stream.read_to_end(&mut Vec::new()).expect("it has seen that the client is gone");
     proxy.hold_replies(false);
     assert_eq!(values(&program)["redelay_queue_overdue{queue=\"q\"}"], 1.0);
-    assert_eq!(looks(), 1);
+    assert_eq!(looks(), before + 1);
 }
 
 #[test]

@@ -332,7 +332,10 @@ fn a_user_who_may_pump_and_nothing_else() {
         assert_eq!(code, Some(4), "without {right}: {output}");
         let last = output.lines().last().unwrap_or_default();
         let named = last.split_once("the missing right: ").map_or("", |(_, named)| named);
-        assert!(named.split([' ', ',']).any(|named| named == format!("+{right}")), "without {right}: {output}");
+        assert!(
+            named.split([' ', ',']).any(|named| named == format!("+{right}")),
+            "without {right}: {output}"
+        );
     }
 }
 
