@@ -9,7 +9,6 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -19,17 +18,12 @@ use tokio::time::sleep;
 use super::Inspector;
 use super::leftovers::{self, Left, Leftover};
 use super::look::failed;
+use super::scan::{BEGIN, PAUSE, scan};
 use super::unknown::{Unknown, Unknowns};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::error::Result;
 use names::{Found, KEYS};
 
-/// How many keys one command looks at.
-const COUNT: usize = 500;
-/// The pause between two of them, so that others are served.
-pub(super) const PAUSE: Duration = Duration::from_millis(1);
-/// The cursor before the first keys, and behind the last ones.
-pub(super) const BEGIN: Bytes = Bytes::from_static(b"0");
 /// How many names are looked at in one pipeline.
 const BATCH: usize = 200;
 const ATTEMPT: &str = "`inspector().queues`";
@@ -191,19 +185,6 @@ impl Inspector {
         });
         Queues { names: Box::pin(names), unknown, calls, left }
     }
-}
-
-/// Looks at the next keys of a server, and returns those that match. The cursor is [`BEGIN`] again after the
-/// last ones. The caller pauses for [`PAUSE`] between two steps.
-pub(super) async fn scan(
-    server: &Conn,
-    pattern: &'static str,
-    cursor: &mut Bytes,
-) -> std::result::Result<Vec<Bytes>, OpError> {
-    let scan = Command::new("SCAN").arg(cursor.clone()).arg("MATCH").arg(pattern);
-    let [next, keys] = server.call(&scan.arg("COUNT").number(COUNT).only_reads()).await?.into_parts()?;
-    *cursor = next.into_bytes()?;
-    Ok(keys.into_strings()?)
 }
 
 /// A search that is under way.

@@ -9,8 +9,9 @@ use tokio::time::sleep;
 
 use super::Inspector;
 use super::details::drawn_at;
-use super::find::{BEGIN, PAUSE, names, scan};
+use super::find::names;
 use super::look::failed;
+use super::scan::{BEGIN, PAUSE, scan};
 use crate::conn::{Command, Conn, OpError};
 use crate::error::Result;
 

@@ -21,8 +21,8 @@ use crate::failure::Failure;
 
 /// The most connections at a time. Others wait.
 const CONNECTIONS: usize = 64;
-/// How long a client may take to ask, and then to read the answer. A scrape that waits for a place has 10 s by
-/// default.
+/// How long a client may take to ask, and then to read the answer. A scrape that waits for a place has 10 s
+/// by default.
 const WITHIN: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(5) };
 
 /// A page.

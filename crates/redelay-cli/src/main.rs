@@ -60,8 +60,8 @@ fn main() -> ExitCode {
 
 /// Returns the exit code of a command that has no failure to report.
 async fn run(arguments: Arguments) -> Result<u8, Failure> {
-    // A program of `--decoder` is in a process group of its own, which a terminal that is closed does not end.
-    // Without one, that signal is left to the system: with `nohup`, the command goes on.
+    // A program of `--decoder` is in a process group of its own, which a terminal that is closed does not
+    // end. Without one, that signal is left to the system: with `nohup`, the command goes on.
     let decodes = match &arguments.command {
         Command::List { decoder, .. } | Command::Inspect { decoder, .. } => decoder.decoder.is_some(),
         _ => false,
