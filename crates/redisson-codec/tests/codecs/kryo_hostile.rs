@@ -9,24 +9,29 @@ use super::*;
 use redelay_compat_values::tasks::{Batch, Job, Payments, Task};
 use redelay_compat_values::zoo::*;
 
+/// As one of these types.
+const TYPES: &[fn(&[u8])] = &[
+    |payload| survives::<Value>(&Kryo5, payload),
+    |payload| survives::<Order>(&Kryo5, payload),
+    |payload| survives::<RefundEvent>(&Kryo5, payload),
+    |payload| survives::<Envelope>(&Kryo5, payload),
+    |payload| survives::<Ledger>(&Kryo5, payload),
+    |payload| survives::<Times>(&Kryo5, payload),
+    |payload| survives::<Moments>(&Kryo5, payload),
+    |payload| survives::<Nested>(&Kryo5, payload),
+    |payload| survives::<Boxes>(&Kryo5, payload),
+    |payload| survives::<Point>(&Kryo5, payload),
+    |payload| survives::<Status>(&Kryo5, payload),
+    |payload| survives::<Vec<Value>>(&Kryo5, payload),
+    |payload| survives::<String>(&Kryo5, payload),
+    |payload| survives::<Job>(&Kryo5, payload),
+    |payload| survives::<Task>(&Kryo5, payload),
+    |payload| survives::<Batch>(&Kryo5, payload),
+    |payload| survives::<Payments>(&Kryo5, payload),
+];
+
 fn survive(payload: &[u8]) {
-    survives::<Value>(&Kryo5, payload);
-    survives::<Order>(&Kryo5, payload);
-    survives::<RefundEvent>(&Kryo5, payload);
-    survives::<Envelope>(&Kryo5, payload);
-    survives::<Ledger>(&Kryo5, payload);
-    survives::<Times>(&Kryo5, payload);
-    survives::<Moments>(&Kryo5, payload);
-    survives::<Nested>(&Kryo5, payload);
-    survives::<Boxes>(&Kryo5, payload);
-    survives::<Point>(&Kryo5, payload);
-    survives::<Status>(&Kryo5, payload);
-    survives::<Vec<Value>>(&Kryo5, payload);
-    survives::<String>(&Kryo5, payload);
-    survives::<Job>(&Kryo5, payload);
-    survives::<Task>(&Kryo5, payload);
-    survives::<Batch>(&Kryo5, payload);
-    survives::<Payments>(&Kryo5, payload);
+    TYPES.iter().for_each(|survive| survive(payload));
 }
 
 fn payloads() -> Vec<Vec<u8>> {
@@ -57,7 +62,7 @@ fn one_bit_changed_anywhere() {
 
 #[test]
 fn made_up_kryo() {
-    made_up(&payloads(), 50_000, &[0, 1, 2, 3, 4, 0x7f, 0x80, 0x81, 0xff], survive);
+    made_up(&payloads(), &[0, 1, 2, 3, 4, 0x7f, 0x80, 0x81, 0xff], TYPES);
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod own_maps;
 mod places;
 mod shapes;
 mod structured;
+mod wrong_structs;
 
 use std::fmt::Debug;
 

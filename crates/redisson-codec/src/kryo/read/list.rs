@@ -102,6 +102,9 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         let layout = match class.kind {
             ClassKind::Collection(layout) => layout,
             ClassKind::EnumSet => {
+                if !matches!(reader.node(element).kind, Kind::Enum(_)) {
+                    return Err(reader.no_enum(element));
+                }
                 if let Some(class) = reader.input.class()? {
                     reader.check(element, class)?;
                 }

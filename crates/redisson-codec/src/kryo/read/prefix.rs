@@ -253,6 +253,13 @@ impl<'a, 'de> ReadContext<'a, 'de> {
         ))
     }
 
+    /// Refuses an `EnumSet` whose elements are no enum: it has the numbers of the constants only.
+    #[cold]
+    pub(super) fn no_enum(&self, element: NodeId) -> Failure {
+        let (expected, at) = (self.shape.class_name(element), self.input.at);
+        Failure::new(format!("expected elements of `{expected}` at offset {at}, found an `EnumSet`"))
+    }
+
     /// A constant with a body has a class of its own: `Level$1`.
     fn is_enum(&self, declared: &EnumShape, class: ClassRef) -> bool {
         if declared.form != Form::Abstract {
