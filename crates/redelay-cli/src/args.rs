@@ -79,7 +79,7 @@ pub(crate) enum Command {
         #[arg(long, short = 'n', default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
         /// Goes on behind this place, as the page before ends
-        #[arg(long, value_name = "PLACE", value_parser = place)]
+        #[arg(long, value_name = "PLACE", value_parser = place, allow_hyphen_values = true)]
         after: Option<Place>,
         #[command(flatten)]
         decoder: Decoding,

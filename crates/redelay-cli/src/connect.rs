@@ -20,6 +20,7 @@ use crate::mask::Mask;
 use crate::out::Out;
 use crate::payload::Reader;
 use crate::profile::{self, PasswordCommand, Profile};
+use crate::queue;
 use crate::state;
 
 /// How many payloads of a queue say which codec it has.
@@ -160,6 +161,13 @@ impl Session {
     pub(crate) async fn servers(&self, out: &Out) -> Result<Servers, Failure> {
         let servers = Servers { servers: self.inspector.servers().await?, label: self.label.clone() };
         for server in &servers.servers {
+            if server.role.is_none()
+                && let Some(unknown) = server.unknown.iter().find(|unknown| unknown.what == "product")
+            {
+                let mut unknown = unknown.clone();
+                unknown.what = format!("whether {} is a replica", server.address);
+                out.note(&queue::refusal(&unknown));
+            }
             if server.role == Some(Role::Replica) {
                 let link = match server.is_linked {
                     Some(false) => ", and not connected to its master",
@@ -205,6 +213,12 @@ impl Servers {
         let own = self.servers.iter().find(|server| server.address == address);
         let clock = own.or(self.servers.first()).and_then(|server| server.clock);
         clock.unwrap_or_else(std::time::SystemTime::now)
+    }
+
+    /// Why one of them does not tell its clock.
+    pub(crate) fn clock_refusal(&self) -> Option<String> {
+        let mut unknown = self.servers.iter().flat_map(|server| &server.unknown);
+        unknown.find(|unknown| unknown.what == "clock").map(queue::refusal)
     }
 
     /// `shop-prod · redis-1:6379 · Redis 7.0.15, master`.
