@@ -126,6 +126,7 @@ pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Ou
             let Classed { class, value } = *classed;
             if let Value::Object(object) = &value
                 && object.class == class
+                && has_known_fields(object)
             {
                 let fields = object.fields.iter().cloned();
                 let fields = fields.map(|(name, value)| (Some(Key::Text(name.into())), value));
