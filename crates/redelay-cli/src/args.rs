@@ -258,8 +258,8 @@ pub(crate) struct Decoding {
 pub(crate) struct Described {
     /// Java classes: a .class file, a .jar, or a text such as `class com.acme.Order { long id; }`
     ///
-    /// With it, objects of these classes in Kryo 5 are printed with the names of their fields. It may be there
-    /// several times. For list and top, the profile may have more.
+    /// With it, objects of these classes in Kryo 5 are printed with the names of their fields. It may be
+    /// there several times. For list and top, the profile may have more.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) classes: Vec<PathBuf>,
 }

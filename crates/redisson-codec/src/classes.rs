@@ -1,8 +1,8 @@
 //! [`Classes`]: what Java classes look like, read from `.class` files or from text.
 //!
-//! A payload of Kryo has neither the names nor the types of the fields of an object. So a struct that does not
-//! fit its class often reads other values without an error: two `Long` fields swap, a text begins a byte too
-//! late. The class itself says what is right:
+//! A payload of Kryo has neither the names nor the types of the fields of an object. So a struct that does
+//! not fit its class often reads other values without an error: two `Long` fields swap, a text begins a byte
+//! too late. The class itself says what is right:
 //!
 //! * [`check`] compares a struct with its class, for a test.
 //! * [`Kryo5::with_classes`](crate::Kryo5::with_classes) reads any payload of these classes as a
@@ -33,8 +33,9 @@
 //! ```
 //!
 //! # Text
-//! A description in text is the part of Java that says what is in an object. Names of `java.lang`, `java.util`,
-//! `java.time` and `java.math` need no package, and what has no meaning here, such as `public`, is skipped:
+//! A description in text is the part of Java that says what is in an object. Names of `java.lang`,
+//! `java.util`, `java.time` and `java.math` need no package, and what has no meaning here, such as `public`,
+//! is skipped:
 //!
 //! ```
 //! # use redisson_codec::classes::Classes;
@@ -49,9 +50,9 @@
 //! ```
 //!
 //! # Limits
-//! Anybody may have written a class file. Reading one never panics, and takes at most 8 MiB of memory: names and
-//! types of more than 64 KiB in one class are refused, and so are types that nest deeper than 32 levels. Each
-//! error has an offset.
+//! Anybody may have written a class file. Reading one never panics, and takes at most 8 MiB of memory: names
+//! and types of more than 64 KiB in one class are refused, and so are types that nest deeper than 32 levels.
+//! Each error has an offset.
 
 mod check;
 mod class_file;

@@ -13,7 +13,8 @@ use crate::java::shape::{Choice, EnumShape, Form, Kind, Shape, StructShape};
 
 /// What is different between a Rust type and the classes that it stands for. Returned by [`check`].
 ///
-/// Prints a line for each difference, also as `Debug`, so that `check::<Order>(&classes).unwrap()` shows them.
+/// Prints a line for each difference, also as `Debug`, so that `check::<Order>(&classes).unwrap()` shows
+/// them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Differences(Vec<String>);
 
@@ -55,8 +56,9 @@ impl fmt::Debug for Differences {
 
 impl std::error::Error for Differences {}
 
-/// Compares a Rust type with the classes that its structs and enums name: fields that are missing, misspelt or
-/// too many, other types, `Integer` for `int`, other constants, and the word in front of the class. For a test.
+/// Compares a Rust type with the classes that its structs and enums name: fields that are missing, misspelt
+/// or too many, other types, `Integer` for `int`, other constants, and the word in front of the class. For a
+/// test.
 ///
 /// Kryo needs all of this to be right. Jackson reads a struct that has less than the class, too.
 ///

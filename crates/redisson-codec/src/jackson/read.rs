@@ -21,11 +21,11 @@ use super::node::{Is, Key, Node};
 use super::times;
 use super::value::{self, as_text};
 use super::write::{enum_set_class, written_class};
-use crate::java::class::{ClassKind, Scalar};
+use crate::java::class::ClassKind;
 use crate::java::shape::{self, Choice, Kind, NodeId, Shape, Tag};
 use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::value_slot;
 use crate::java::variant::VariantReader;
-use crate::java::{Uuid, value_slot};
 use crate::memory;
 use crate::shown::shown;
 
@@ -350,13 +350,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             Some(TypeHint::Class(class)) => match class.kind {
                 ClassKind::Scalar(kind) => {
                     let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
-                        match (kind, &node.is) {
-                            // Redisson 3 writes a UUID so in CBOR.
-                            (Scalar::Uuid, Is::Bytes(bytes)) => {
-                                Some(Uuid::from_bytes(<[u8; 16]>::try_from(&**bytes).ok()?).into())
-                            }
-                            _ => value::scalar_of(kind, node, self.context.mapper),
-                        }
+                        value::typed_scalar_of(kind, node, self.context.mapper)
                     })?;
                     self.placed(value_slot::supply(value, visitor))
                 }

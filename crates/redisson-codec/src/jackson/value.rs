@@ -5,7 +5,8 @@ mod read;
 mod write;
 
 pub(super) use read::{
-    bytes, double, float, integer, is_collection, is_map, pattern_of, read, scalar_of, split_class, unit,
+    bytes, double, float, integer, is_collection, is_map, pattern_of, read, scalar_of, split_class,
+    typed_scalar_of, unit,
 };
 pub(super) use write::{key, write};
 

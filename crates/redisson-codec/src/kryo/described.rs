@@ -1,8 +1,8 @@
 //! Objects of described classes, as a [`Value`](crate::java::Value) with the names of their fields.
 //!
-//! Where a field declares `List<Long>`, Kryo leaves out the class of the elements, because `Long` is final. So
-//! what is written depends on types that were declared further out. This follows Kryo's `DefaultGenerics`: the
-//! type of a field is pushed when its value is written, and the serializer of the value takes the type
+//! Where a field declares `List<Long>`, Kryo leaves out the class of the elements, because `Long` is final.
+//! So what is written depends on types that were declared further out. This follows Kryo's `DefaultGenerics`:
+//! the type of a field is pushed when its value is written, and the serializer of the value takes the type
 //! arguments.
 
 mod read;

@@ -19,8 +19,8 @@ use crate::{Codec, CodecError};
 pub struct WithClasses(Arc<Classes>);
 
 impl Kryo5 {
-    /// Returns a codec that reads any payload of described classes as a [`Value`], with the names of fields and
-    /// constants. It writes what it has read with the same bytes.
+    /// Returns a codec that reads any payload of described classes as a [`Value`], with the names of fields
+    /// and constants. It writes what it has read with the same bytes.
     ///
     /// # Examples
     /// ```

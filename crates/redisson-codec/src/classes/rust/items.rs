@@ -159,8 +159,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The type of a field without type parameters. One that is known neither by the class nor by the place is
-    /// `Object`.
+    /// The type of a field without type parameters. One that is known neither by the class nor by the place
+    /// is `Object`.
     fn resolved(
         &self,
         hierarchy: &Hierarchy<'_>,

@@ -384,6 +384,16 @@ pub(in crate::jackson) fn bytes<'n>(node: &'n Node<'_>) -> Option<Cow<'n, [u8]>>
     }
 }
 
+/// The same where the class is expected: Redisson 3 writes a UUID as its bytes in CBOR.
+pub(in crate::jackson) fn typed_scalar_of(kind: Scalar, node: &Node<'_>, mapper: &Mapper) -> Option<Value> {
+    match (kind, &node.is) {
+        (Scalar::Uuid, Is::Bytes(bytes)) => {
+            Some(Value::Uuid(Uuid::from_bytes(<[u8; 16]>::try_from(&**bytes).ok()?)))
+        }
+        _ => scalar_of(kind, node, mapper),
+    }
+}
+
 /// A value of a class that has a type of its own.
 pub(in crate::jackson) fn scalar_of(kind: Scalar, node: &Node<'_>, mapper: &Mapper) -> Option<Value> {
     Some(match kind {

@@ -84,7 +84,9 @@ pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Ou
             None => return write(*value, false, mapper),
         },
         Value::Object(object) => {
-            if let (PATTERN, Some((_, Value::String(pattern)))) = (&*object.class, object.fields.first()) {
+            if let (PATTERN, Some((_, Value::String(pattern)))) = (&*object.class, object.fields.first())
+                && has_known_fields(&object)
+            {
                 let is = Is::Text(pattern.clone().into());
                 return Ok(if open { wrapped(PATTERN, is, mapper) } else { is.into() });
             }

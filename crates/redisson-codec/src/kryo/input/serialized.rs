@@ -25,7 +25,8 @@ impl Input<'_> {
     fn begins_stream(&self) -> bool {
         match self.bytes[self.at..] {
             [0xac, 0xed, ..] => self.follows(HEADER),
-            // Elements of one class are behind it and a byte. If that says that there are nulls, each has one.
+            // Elements of one class are behind it and a byte. If that says that there are nulls, each has
+            // one.
             [0, 0xac, 0xed, ..] => true,
             [1, ref nulls @ ..] => {
                 let first = nulls.iter().take(MAX_NULLS).position(|byte| *byte != 0).unwrap_or_default();
