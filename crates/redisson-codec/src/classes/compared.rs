@@ -20,7 +20,10 @@ pub(super) struct Compared<'a> {
 pub(super) fn java_name(hierarchy: &Hierarchy<'_>, by: usize, kind: &JavaType) -> JavaType {
     match kind {
         JavaType::Primitive(_) => kind.clone(),
-        JavaType::Variable(name) => hierarchy.variable(by, name).unwrap_or_else(|| kind.clone()),
+        JavaType::Variable(name) => match hierarchy.variable(by, name) {
+            Some((by, kind)) => java_name(hierarchy, by, &kind),
+            None => kind.clone(),
+        },
         JavaType::Array(element) => JavaType::Array(Box::new(java_name(hierarchy, by, element))),
         JavaType::Class { name, arguments } => JavaType::Class {
             name: name.clone(),

@@ -8,6 +8,9 @@ use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
 /// How many classes a class may have above it. Java's own have six at most.
 const MOST: usize = 64;
 
+/// How many dimensions an array has in Java at most.
+const MOST_DIMENSIONS: usize = 255;
+
 /// Of an enum whose bodies have other numbers than their order says.
 pub(super) const OTHER_NUMBERS: &str =
     "javac has also numbered an anonymous class among the arguments: no Rust type is like this enum";
@@ -47,12 +50,20 @@ impl<'c> Hierarchy<'c> {
         fields
     }
 
-    /// The class of a type parameter of one of these classes, if the classes below say it. It has no type
-    /// arguments, because Kryo forgets them.
-    pub(crate) fn variable(&self, by: usize, name: &str) -> Option<JavaType> {
+    /// The class of a type parameter of one of these classes, if the classes below say it, and which of them
+    /// does: the type parameters in an array are that one's. A class has no type arguments, because Kryo
+    /// forgets them.
+    pub(crate) fn variable(&self, by: usize, name: &str) -> Option<(usize, JavaType)> {
         let has_arguments = |class: &&JavaClass| matches!(&class.superclass, Some(JavaType::Class { arguments, .. }) if !arguments.is_empty());
         // Kryo gives up at a class that extends another one without type arguments.
         if !self.0[..by].iter().all(has_arguments) {
+            return None;
+        }
+        let dimensions = |class: &JavaClass| match &class.superclass {
+            Some(JavaType::Class { arguments, .. }) => arguments.iter().map(JavaType::dimensions).max(),
+            _ => None,
+        };
+        if self.0[..by].iter().filter_map(|class| dimensions(class)).sum::<usize>() > MOST_DIMENSIONS {
             return None;
         }
         let mut name = name;
@@ -61,8 +72,8 @@ impl<'c> Hierarchy<'c> {
             let place = self.0[at + 1].parameters.iter().position(|parameter| parameter == name)?;
             match arguments.get(place)? {
                 JavaType::Variable(other) => name = other,
-                JavaType::Class { name, .. } => return Some(JavaType::class(name)),
-                other => return Some(other.clone()),
+                JavaType::Class { name, .. } => return Some((at, JavaType::class(name))),
+                other => return Some((at, other.clone())),
             }
         }
         None

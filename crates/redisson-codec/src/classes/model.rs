@@ -145,6 +145,14 @@ impl JavaType {
         JavaType::Class { name: name.into(), arguments: Vec::new() }
     }
 
+    /// 0 if it is no array.
+    pub(super) fn dimensions(&self) -> usize {
+        match self {
+            JavaType::Array(element) => 1 + element.dimensions(),
+            _ => 0,
+        }
+    }
+
     /// The class without type arguments: `java.util.List`, `[I`, `[Ljava.lang.String;`. `None` for a type
     /// parameter and a primitive type.
     pub(crate) fn erased(&self) -> Option<String> {

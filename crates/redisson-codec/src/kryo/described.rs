@@ -136,7 +136,7 @@ impl Generic {
         match kind {
             JavaType::Primitive(primitive) => Generic::Primitive(*primitive),
             JavaType::Variable(name) => match hierarchy.variable(by, name) {
-                Some(kind) => Generic::of(hierarchy, by, &kind),
+                Some((by, kind)) => Generic::of(hierarchy, by, &kind),
                 None => Generic::Variable { by: hierarchy.0[by].name.clone(), name: name.clone() },
             },
             JavaType::Class { name, arguments } => Generic::Class {

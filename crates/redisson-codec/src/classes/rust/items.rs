@@ -178,13 +178,15 @@ impl Writer<'_> {
                 arguments: inner.iter().map(|kind| self.resolved(hierarchy, by, kind, arguments)).collect(),
             },
             JavaType::Variable(name) => {
-                let by_class = hierarchy.variable(by, name);
+                if let Some((by, kind)) = hierarchy.variable(by, name) {
+                    return self.resolved(hierarchy, by, &kind, arguments);
+                }
                 let by_place = || {
                     let parameters = hierarchy.parameters();
                     let chain = parameters.iter().position(|chain| chain.contains(&(by, name)))?;
                     arguments.get(chain).cloned()
                 };
-                by_class.or_else(by_place).unwrap_or_else(|| JavaType::class(OBJECT))
+                by_place().unwrap_or_else(|| JavaType::class(OBJECT))
             }
         }
     }

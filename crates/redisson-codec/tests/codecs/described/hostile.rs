@@ -102,3 +102,40 @@ fn deep_objects() {
     let value = codec.decode(&payload).unwrap();
     assert_eq!(codec.encode(&value).unwrap(), payload);
 }
+
+/// A class passes an array of its own parameter to the one above it, under the same name or another one.
+#[test]
+fn an_array_of_a_parameter_is_passed_on() {
+    for text in [
+        "class a.A<T> extends a.B<T[]> { } class a.B<T> { T x; } class a.C { a.A<Long> a; }",
+        "class a.A<E> extends a.B<E[]> { } class a.B<T> { T x; } class a.C { a.A<Long> a; }",
+    ] {
+        let classes: Classes = text.parse().unwrap();
+        let rust = classes.rust("a.C").unwrap();
+        assert!(rust.contains("pub x: Option<Vec<Option<i64>>>"), "{rust}");
+        let codec = Kryo5.with_classes(classes);
+        for (payload, shown) in [
+            // What is in an `a.A` is not known, so that its class is in the payload.
+            (&b"\x01\x00a.\xc1\x03\x82a"[..], "A{x: \"a\"}"),
+            (b"\x01\x00a.\xc3\x01\x01a.\xc1\x02\x01\x0a", "C{a: A{x: Long[]{5L}}}"),
+        ] {
+            let value = codec.decode(payload).unwrap();
+            assert_eq!(value.to_string(), shown);
+            assert_eq!(codec.encode(&value).unwrap(), payload);
+        }
+    }
+    // As many dimensions as there can be, and more.
+    let levels = "[]".repeat(30);
+    for count in [8, 60] {
+        let mut text: String = (0..count)
+            .map(|at| format!("class a.C{at}<T> extends a.C{}<T{levels}> {{ }}\n", at + 1))
+            .collect();
+        text += &format!("class a.C{count}<T> {{ T x; }} class a.D {{ a.C0<Long> d; }}");
+        let classes: Classes = text.parse().unwrap();
+        let rust = classes.rust("a.D").unwrap();
+        let dimensions = if count == 8 { 240 } else { 0 };
+        assert_eq!(rust.matches("Vec<Option<").count(), dimensions, "{rust}");
+        let payload = b"\x01\x00a.C\xb0\x03\x82a";
+        assert_eq!(Kryo5.with_classes(classes).decode(payload).unwrap().to_string(), "C0{x: \"a\"}");
+    }
+}
