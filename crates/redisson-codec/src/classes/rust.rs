@@ -9,14 +9,14 @@ mod writer;
 
 use super::model::Classes;
 use crate::CodecError;
-use writer::Writer;
+use writer::{MOST, Writer};
 
 impl Classes {
     /// The Rust types of a class: of itself, and of those that its fields need. They are written for the
     /// codecs of [`java`](crate::java), and a comment says where a person has to decide.
     ///
     /// # Errors
-    /// When the class, or one below it, is not described.
+    /// When the class, or one below it, is not described, or when it needs more than 1,000 types.
     ///
     /// # Examples
     /// ```
@@ -44,6 +44,9 @@ fn types(classes: &Classes, class: &str) -> Result<String, String> {
     while let Some(wanted) = writer.wanted.get(at).cloned() {
         writer.item(&wanted)?;
         at += 1;
+        if writer.wanted.len() > MOST {
+            return Err(format!("`{class}` needs more than {MOST} Rust types"));
+        }
     }
     let uses_maps = writer.text.contains("HashMap<");
     let uses_java = writer.text.contains("java::");

@@ -7,6 +7,13 @@ use crate::classes::model::{Classes, JavaClass, JavaType};
 
 pub(super) type Outcome<T> = Result<T, String>;
 
+/// How many Rust types there are at most: a class may have a field of itself with ever other type arguments.
+pub(super) const MOST: usize = 1000;
+
+/// An array of more dimensions is an `Object`, where it is a type argument. So `N<T>` with a field `N<T[]>`
+/// has an end.
+const MOST_DIMENSIONS: usize = 4;
+
 /// A Rust type that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
@@ -102,6 +109,12 @@ impl Writer<'_> {
 fn erased(kind: &JavaType) -> JavaType {
     match kind {
         JavaType::Class { name, .. } => JavaType::class(name.clone()),
+        JavaType::Array(_) if kind.dimensions() > MOST_DIMENSIONS => JavaType::class(OBJECT),
+        JavaType::Array(element) => match erased(element) {
+            // As little is known of it as of an `Object`.
+            element if element == JavaType::class(OBJECT) => element,
+            element => JavaType::Array(Box::new(element)),
+        },
         other => other.clone(),
     }
 }

@@ -139,3 +139,23 @@ fn an_array_of_a_parameter_is_passed_on() {
         assert_eq!(Kryo5.with_classes(classes).decode(payload).unwrap().to_string(), "C0{x: \"a\"}");
     }
 }
+
+/// Each of these has a field of itself with other type arguments.
+#[test]
+fn types_without_end() {
+    for kind in ["T[]", "List<T>[]", "a.N<T>[]"] {
+        let text = format!("class a.N<T> {{ a.N<{kind}> next; T x; }} class a.R {{ a.N<Long> n; }}");
+        let classes: Classes = text.parse().unwrap();
+        for class in ["a.N", "a.R"] {
+            let rust = classes.rust(class).unwrap();
+            assert!(rust.len() < 10_000, "{rust}");
+        }
+    }
+    let classes: Classes = "
+        class a.P<A, B, C, D, E, F, G> { a.P<B, A, C, D, E, F, G> x; a.P<B, C, D, E, F, G, A> y; }
+        class a.R { a.P<Long, Integer, String, Short, Byte, Double, Float> p; }
+    "
+    .parse()
+    .unwrap();
+    assert!(error(classes.rust("a.R")).contains("more than 1000 Rust types"));
+}
