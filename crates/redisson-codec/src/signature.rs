@@ -76,6 +76,9 @@ pub(crate) fn is_smile(payload: &[u8]) -> bool {
     payload.starts_with(b":)\n")
 }
 
+/// The most bytes of the name of a class, as in class files.
+pub(crate) const LONGEST_NAME: usize = 65_535;
+
 /// In how many bytes of a payload the name of a class is searched for.
 const SEARCHED: usize = 64 << 10;
 
@@ -113,7 +116,7 @@ fn is_kryo(payload: &[u8]) -> bool {
     };
     match payload {
         [1, 0, rest @ ..] => {
-            let letters = rest.iter().take_while(|byte| byte.is_ascii_graphic()).count();
+            let letters = rest.iter().take(LONGEST_NAME).take_while(|byte| byte.is_ascii_graphic()).count();
             let Some(name) = rest.get(..=letters).filter(|name| name[letters] >= 0x80) else { return false };
             let name: String = name.iter().map(|byte| char::from(byte & 0x7f)).collect();
             is_java_name(&name)
@@ -183,12 +186,18 @@ fn of_json(payload: &[u8]) -> Option<Signature> {
 
 /// Whether a text looks like the name of a Java class with its package: `com.acme.Order$Line`.
 pub(crate) fn is_class(text: &str) -> bool {
-    let array = text.trim_start_matches('[');
-    if array.len() < text.len() {
-        let named = array.strip_prefix('L').and_then(|name| name.strip_suffix(';'));
-        return named
-            .map_or_else(|| matches!(array, "B" | "C" | "D" | "F" | "I" | "J" | "S" | "Z"), is_class);
+    if text.len() > LONGEST_NAME {
+        return false;
     }
+    let array = text.trim_start_matches('[');
+    match array.strip_prefix('L').and_then(|name| name.strip_suffix(';')) {
+        _ if array.len() == text.len() => is_no_array(text),
+        Some(name) => is_no_array(name),
+        None => matches!(array, "B" | "C" | "D" | "F" | "I" | "J" | "S" | "Z"),
+    }
+}
+
+fn is_no_array(text: &str) -> bool {
     // `java.util.EnumSet<com.acme.Color>`
     let name = text.split('<').next().unwrap_or_default();
     let mut parts = name.rsplit('.');

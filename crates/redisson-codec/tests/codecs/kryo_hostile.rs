@@ -224,3 +224,16 @@ fn longer(payload: &[u8]) -> Vec<u8> {
     let announced = [length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8];
     [&payload[..head], &announced, &payload[head + 3..], &[0]].concat()
 }
+
+/// Its error asks whether this is the name of a class.
+#[test]
+fn a_name_of_an_array_of_an_array() {
+    for levels in [10, 20_000] {
+        let name = ["[L".repeat(levels), "a.B".into(), ";".repeat(levels - 1)].concat();
+        let payload = [&b"\x01\x00"[..], name.as_bytes(), b"\xbb"].concat();
+        assert!(
+            error(Codec::<i32>::decode(&Kryo5, &payload)).contains("expected the class `java.lang.Integer`")
+        );
+        assert!(Codec::<i32>::decode(&codec::Json, &payload).is_err());
+    }
+}
