@@ -6,6 +6,7 @@ use crate::java::{
     BigDecimal, BigInteger, ClassName, Collection, Constant, Date, EnumSet, Map, Object as Fields, Text,
     Uuid, Value,
 };
+use crate::memory;
 
 /// No name of a class below is longer.
 const LONGEST: usize = 64;
@@ -332,11 +333,12 @@ fn inside<'a>(view: &mut View<'a>, object: &'a Object, inner: Item) -> Outcome<O
             Some(Value::Map(map))
         }
         Value::EnumSet(set) => {
-            let constant = |constant| {
-                let (class, constant) = (set.element.clone(), constant);
-                Value::Enum(Box::new(crate::java::Enum { class, constant }))
-            };
-            let elements = set.constants.into_iter().map(constant).collect();
+            let mut elements = Vec::new();
+            for constant in set.constants {
+                view.named(set.element.as_bytes())?;
+                let class = set.element.clone();
+                memory::push(&mut elements, Value::Enum(Box::new(crate::java::Enum { class, constant })))?;
+            }
             Some(Value::Collection(Box::new(Collection { class: class.into(), comparator: None, elements })))
         }
         _ => None,

@@ -133,10 +133,11 @@ impl<'a> View<'a> {
     }
 
     /// Counts a name, which many short objects may have.
-    fn named(&mut self, name: &[u8]) -> Outcome<()> {
+    pub(super) fn named(&mut self, name: &[u8]) -> Outcome<()> {
         const USUAL: usize = 64;
         memory::take(name.len())?;
-        self.charge(name.len().saturating_sub(USUAL))
+        let free = if self.again > 0 { 0 } else { USUAL };
+        self.charge(name.len().saturating_sub(free))
     }
 
     pub(super) fn is_text(&self, id: Id) -> bool {
@@ -146,7 +147,15 @@ impl<'a> View<'a> {
     pub(super) fn text(&mut self, id: Id) -> Outcome<String> {
         let bytes = self.stream.text(id).map_or(&[][..], |text| text.of(self.payload));
         memory::take(bytes.len())?;
-        self.repeat(bytes.len())?;
+        // Many objects may have the same one.
+        match self.seen.get_mut(id as usize) {
+            Some(seen @ Seen::Never) => {
+                *seen = Seen::Before;
+                self.repeat(bytes.len())?;
+            }
+            Some(Seen::Before) => self.charge(bytes.len())?,
+            _ => self.repeat(bytes.len())?,
+        }
         match text(bytes) {
             Some(text) => Ok(text.into_owned()),
             None => Err(none("half of a surrogate pair")),
@@ -301,6 +310,7 @@ impl<'a> View<'a> {
         let mut read = Vec::new();
         for part in &object.parts {
             for (field, value) in fields(stream, payload, part) {
+                self.repeat(size_of::<(String, Value)>())?;
                 let name = self.name(field)?;
                 let value = match value {
                     FieldValue::Primitive(bytes) => primitive(field.kind, bytes),

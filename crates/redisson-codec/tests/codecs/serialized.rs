@@ -359,6 +359,56 @@ fn what_has_no_value() {
     without_value(&view_of(&copies.concat()), "objects that are there too often");
 }
 
+/// A list of these objects, the first of which is written in full.
+fn list_with(first: &[u8], element: &[u8], count: u32) -> Vec<u8> {
+    view_of(&[&list_of(count)[..], first, &element.repeat(count as usize - 1), b"x"].concat())
+}
+
+/// What is there once in the payload, and often in memory.
+#[test]
+fn few_bytes_are_not_much_memory() {
+    let object = |payload: &[u8]| match Kryo5.decode(payload).unwrap() {
+        Value::Serialized(object) => object,
+        value => panic!("{value}"),
+    };
+    let mut wrong = Vec::new();
+    let mut refused = |what: &str, payload: &[u8]| {
+        if object(payload).value().is_some() {
+            wrong.push(what.to_owned());
+        }
+    };
+    let text = |text: &str| [&b"t"[..], &(text.len() as u16).to_be_bytes(), text.as_bytes()].concat();
+    let again = |handle: u32| [&b"q"[..], &handle.to_be_bytes()].concat();
+    // The class of the list is 3, the list is 4, and its elements begin at 5.
+    let names: Vec<_> = (0..1000).map(|at| format!("Bfield{at}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let wide = [&b"s"[..], &class("com.acme.Wide", 2, &names), b"p", &[7; 1000]].concat();
+    assert!(object(&list_with(&wide, &again(0x7e_0006), 10)).value().is_some());
+    refused("fields", &list_with(&wide, &again(0x7e_0006), 1000));
+    let long = "x".repeat(60_000);
+    // An enum: the class is 5, its base 6, the constant 7 and its name 8.
+    let base = class("java.lang.Enum", 18, &[]);
+    let status = class("com.acme.Status", 18, &[]);
+    let status = [&status[..], &base, b"p"].concat();
+    let first = [&b"~"[..], &status, &text(&long)].concat();
+    let element = [&b"~"[..], &again(0x7e_0005), &again(0x7e_0008)].concat();
+    assert!(object(&list_with(&first, &element, 100)).value().is_some());
+    refused("enum", &list_with(&first, &element, 1000));
+    // One of these: the class is 5, the type of the field 6, the object 7 and the text 8.
+    for (name, field) in [("java.net.URI", "Lstring"), ("java.util.Currency", "LcurrencyCode")] {
+        let first = [&b"s"[..], &class(name, 2, &[field]), b"p", &text(&long)].concat();
+        let element = [&b"s"[..], &again(0x7e_0005), &again(0x7e_0008)].concat();
+        assert!(object(&list_with(&first, &element, 100)).value().is_some());
+        refused(name, &list_with(&first, &element, 1000));
+    }
+    let pattern = class("java.util.regex.Pattern", 2, &["Iflags", "Lpattern"]);
+    let first = [&b"s"[..], &pattern, b"p\0\0\0\x07", &text(&long)].concat();
+    let element = [&b"s"[..], &again(0x7e_0005), b"\0\0\0\x07", &again(0x7e_0008)].concat();
+    assert!(object(&list_with(&first, &element, 100)).value().is_some());
+    refused("pattern", &list_with(&first, &element, 1000));
+    assert!(wrong.is_empty(), "{wrong:?} have a value");
+}
+
 #[test]
 fn what_is_no_stream() {
     let wrong = |payload: &[u8], words: &str| {
