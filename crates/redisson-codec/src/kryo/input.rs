@@ -16,6 +16,10 @@ pub(super) use class::ClassRef;
 /// payload.
 const MAX_EMPTY: usize = 1 << 16;
 
+/// How many bytes the names of classes may take in memory that are longer than usual: each is once in the
+/// payload, and each value of the class has it.
+const MAX_LONG_NAMES: usize = 16 << 20;
+
 pub(super) struct Input<'de> {
     bytes: &'de [u8],
     pub(super) at: usize,
@@ -26,6 +30,8 @@ pub(super) struct Input<'de> {
     depth: usize,
     /// How many more elements may take no bytes.
     empty: usize,
+    /// How many more bytes of names that are longer than usual values may have.
+    long_names: usize,
     /// Classes of the application that are described.
     #[cfg(feature = "classes")]
     pub(super) described: Option<Box<super::described::Described>>,
@@ -42,6 +48,7 @@ impl<'de> Input<'de> {
             first_class: 0,
             depth: 0,
             empty: MAX_EMPTY,
+            long_names: MAX_LONG_NAMES,
             #[cfg(feature = "classes")]
             described: None,
             streams: None,

@@ -130,7 +130,7 @@ fn read_part(input: &mut Input<'_>, part: TextPart) -> Outcome<Option<String>> {
             Some(ClassRef::Numbered(class)) if class != Numbered::String && input.boolean()? => {
                 Some(primitive(class).to_owned())
             }
-            Some(class) => Some(input.class_name(class).into_owned()),
+            Some(class) => Some(input.kept_class_name(class)?),
         },
     })
 }

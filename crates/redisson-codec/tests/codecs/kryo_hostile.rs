@@ -237,3 +237,49 @@ fn a_name_of_an_array_of_an_array() {
         assert!(Codec::<i32>::decode(&codec::Json, &payload).is_err());
     }
 }
+
+/// A class is named once, and its name is in memory wherever an object has it.
+#[test]
+fn long_names_of_classes() {
+    let refused = |payload: &[u8], words: &str| {
+        let error = error(Codec::<Value>::decode(&Kryo5, payload));
+        assert!(error.contains(words) && error.contains("offset"), "{error}");
+    };
+    let list = |class: &[u8], first: &[u8], element: &[u8], count: usize| {
+        let length = count + 1;
+        let length = [length as u8 & 0x3f | 0x40, (length >> 6) as u8 | 0x80, (length >> 13) as u8];
+        let list = &b"\x01\x00java.util.ArrayLis\xf4"[..];
+        [list, &length, b"\x01\x01", class, first, &element.repeat(count - 1)].concat()
+    };
+    let long = "x".repeat(60_000);
+    let too_much = "the names of their classes";
+    // Empty arrays, sets of no constant, and classes.
+    let array = format!("[Lcom.acme.{long}\u{bb}");
+    let array: Vec<u8> = array.chars().map(|c| c as u8).collect();
+    refused(&list(&array, b"\x01", b"\x01\x01\x01", 2000), too_much);
+    let set = |count: usize| {
+        let length = count + 1;
+        let length = [length as u8 & 0x3f | 0x40, (length >> 6) as u8 | 0x80, (length >> 13) as u8];
+        let first =
+            [&b"\x01\x01java.util.RegularEnumSe\xf4\x01\x02com.acme."[..], long.as_bytes(), b"\xf8\x00"]
+                .concat();
+        let list = &b"\x01\x00java.util.ArrayLis\xf4"[..];
+        [list, &length, &first, &b"\x01\x01\x01\x02\x00".repeat(count - 1)].concat()
+    };
+    let few: Value = Kryo5.decode(&set(100)).unwrap();
+    assert_eq!(few.elements().unwrap().len(), 100);
+    refused(&set(2000), too_much);
+    // The arrays in an array are of the rest of its class.
+    let arrays = |levels: usize, count: usize| {
+        let length = count + 1;
+        let length = [length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8];
+        let name = [&b"[".repeat(levels)[..], b"\xc9"].concat();
+        [&b"\x01\x00"[..], &name, &length, &b"\x01".repeat(count)].concat()
+    };
+    assert!(Codec::<Value>::decode(&Kryo5, &arrays(255, 100)).is_ok());
+    refused(&arrays(256, 1), "an array of more than 255 dimensions");
+    refused(&arrays(60_000, 2000), "an array of more than 255 dimensions");
+    // No class of Java has such a name.
+    let name = [&b"\x01\x00"[..], &b"x".repeat(65_535), b"\xf8"].concat();
+    refused(&name, "a class with a name of more than 65535 bytes");
+}

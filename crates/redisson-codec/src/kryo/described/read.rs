@@ -33,6 +33,9 @@ fn own(input: &mut Input<'_>, class: &str, arguments: &[Generic]) -> Outcome<Opt
     }
     let classes = described.classes.clone();
     let layout = classes.layout(class).map_err(|why| Failure::new(format!("{why}, before offset {at}")))?;
+    if layout.is_some() {
+        input.keep_name(class.len())?;
+    }
     let name = || ClassName::Owned(class.to_owned());
     Ok(Some(match layout {
         None => return Ok(None),
@@ -153,7 +156,7 @@ fn of_class(input: &mut Input<'_>, class: &str, arguments: &[Generic]) -> Outcom
             Value::Map(Box::new(Map { class: known.name.into(), comparator, entries }))
         }
         Some((known, _)) => value::read_known(input, known)?,
-        None if class.starts_with('[') => value::read_array(input, class.to_owned())?,
+        None if class.starts_with('[') => value::read_array(input, class)?,
         None => match own(input, class, arguments)? {
             Some(value) => value,
             None => return Err(value::unknown_class(input, class)),

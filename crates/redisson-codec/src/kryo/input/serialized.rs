@@ -64,7 +64,7 @@ impl Input<'_> {
     pub(in super::super) fn keep_serialized(&mut self, class: ClassRef) -> Outcome<Serialized> {
         let start = self.at;
         let read = self.serialized(class)?;
-        let class = self.class_name(class).into_owned();
+        let class = self.kept_class_name(class)?;
         read.keep(class, &self.bytes[start..self.at]).map_err(|why| Failure::new(why.to_string()))
     }
 }

@@ -94,7 +94,7 @@ fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
         }
         let name = input.class_name(class).into_owned();
         return match name.starts_with('[') {
-            true => read_array(input, name),
+            true => read_array(input, &name),
             #[cfg(feature = "classes")]
             false if input.described.is_some() => match described::read_object(input, &name)? {
                 Some(value) => Ok(value),
@@ -143,7 +143,7 @@ pub(in crate::kryo) fn read_known(input: &mut Input<'_>, known: &'static Class) 
         }),
         ClassKind::EnumSet => {
             let element: ClassName = match input.class()? {
-                Some(class) => input.class_name(class).into_owned().into(),
+                Some(class) => input.kept_class_name(class)?.into(),
                 None => return Err(Failure::new(format!("a set of no enum before offset {}", input.at))),
             };
             let count = input.varint()?;
@@ -278,7 +278,17 @@ pub(in crate::kryo) fn comparator(input: &mut Input<'_>) -> Outcome<Option<Class
     Ok(Some(name.into()))
 }
 
-pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
+/// How many dimensions an array has in Java at most.
+const MAX_DIMENSIONS: usize = 255;
+
+pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: &str) -> Outcome<Value> {
+    if class.bytes().take_while(|byte| *byte == b'[').count() > MAX_DIMENSIONS {
+        return Err(Failure::new(format!(
+            "an array of more than {MAX_DIMENSIONS} dimensions before offset {}",
+            input.at
+        )));
+    }
+    input.keep_name(class.len())?;
     let length = input.varint()?;
     let count = input.count(length)?;
     let elements = match &class[1..] {
@@ -296,7 +306,7 @@ pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: String) -> Outco
                 return Ok(Value::Null);
             }
             input.deeper()?;
-            let array = read_array(input, array.to_owned())?;
+            let array = read_array(input, array)?;
             input.shallower();
             Ok(array)
         })?,
@@ -317,14 +327,14 @@ pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: String) -> Outco
                 return Err(Failure::new(format!(
                     "the elements of the array `{}` before offset {} are not known: read it as a list with \
                      `java::array`",
-                    shown(&class),
+                    shown(class),
                     input.at
                 ))
                 .endless());
             }
         },
     };
-    Ok(Value::Array(Box::new(Array { class: class.into(), elements })))
+    Ok(Value::Array(Box::new(Array { class: class.to_owned().into(), elements })))
 }
 
 /// The class of the elements of an array, and whether it is final, if it is described.
