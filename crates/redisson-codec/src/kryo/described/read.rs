@@ -112,13 +112,18 @@ fn primitive_value(input: &mut Input<'_>, primitive: Primitive) -> Outcome<Value
 
 /// A value of a class that is not in the payload, or null.
 fn nullable(input: &mut Input<'_>, class: &str, arguments: &[Generic]) -> Outcome<Value> {
+    if is_null(input, class)? { Ok(Value::Null) } else { of_class(input, class, arguments) }
+}
+
+/// Whether a null follows, or what is in front of a value.
+fn is_null(input: &mut Input<'_>, class: &str) -> Outcome<bool> {
     match null(input, class)? {
         Some(null) if input.peek()? == null => {
             input.byte()?;
-            Ok(Value::Null)
+            Ok(true)
         }
-        None if !input.boolean()? => Ok(Value::Null),
-        _ => of_class(input, class, arguments),
+        Some(_) => Ok(false),
+        None => Ok(!input.boolean()?),
     }
 }
 
@@ -131,6 +136,9 @@ fn with_class(input: &mut Input<'_>, class: ClassRef, arguments: &[Generic]) -> 
     match class {
         ClassRef::Numbered(_) => value::read(input, class),
         ClassRef::Named(_) if arguments.is_empty() => value::read(input, class),
+        ClassRef::Named(_) if input.known(class).is_none() && input.is_serialized(class) => {
+            value::read(input, class)
+        }
         ClassRef::Named(_) => {
             let name = input.class_name(class).into_owned();
             of_class(input, &name, arguments)
@@ -196,8 +204,11 @@ fn collection(input: &mut Input<'_>, layout: LibraryLayout, arguments: &[Generic
             Some(class) => {
                 let name = input.class_name(class).into_owned();
                 match nulls && input.boolean()? {
-                    true => value::read_each(input, count, |input| nullable(input, &name, inner))?,
-                    false => value::read_each(input, count, |input| of_class(input, &name, inner))?,
+                    true => value::read_each(input, count, |input| match is_null(input, &name)? {
+                        true => Ok(Value::Null),
+                        false => with_class(input, class, inner),
+                    })?,
+                    false => value::read_each(input, count, |input| with_class(input, class, inner))?,
                 }
             }
         },

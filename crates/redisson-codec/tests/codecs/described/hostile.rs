@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use serde_json::json;
+
 use super::super::hostile::{made_up, survives};
 use super::*;
 
@@ -158,4 +160,49 @@ fn types_without_end() {
     .parse()
     .unwrap();
     assert!(error(classes.rust("a.R")).contains("more than 1000 Rust types"));
+}
+
+/// What Java's own serialization wrote is where a field declares type arguments, too.
+#[test]
+fn serialized_in_generic_fields() {
+    let text = "class a.H { Collection<String> x; } class a.L { List<List<String>> x; }
+        class a.M { Map<String, List<String>> x; } class a.E { Map<com.acme.Level, String> x; }";
+    let codec = Kryo5.with_classes(text.parse::<Classes>().unwrap());
+    let row = |name: &str| rows("kryo5-serialized").into_iter().find(|row| row.name == name).unwrap().payload;
+    // Behind the number of the class.
+    let list = row("list")[2..].to_vec();
+    let stream = list.iter().position(|byte| *byte == 0xac).unwrap();
+    let element = &list[stream..];
+    let array_list = b"\x01\x01java.util.ArrayLis\xf4";
+    let map = b"\x01\x01java.util.HashMa\xf0";
+    for (payload, expected) in [
+        ([&b"\x01\x00a.\xc8\x01\x01"[..], &list].concat(), json!(["a", "b"])),
+        (
+            [&b"\x01\x00a.\xcc"[..], array_list, b"\x82\x01\x02", &list[..stream], b"\x00", element].concat(),
+            json!([["a", "b"]]),
+        ),
+        (
+            [&b"\x01\x00a.\xcc"[..], array_list, b"\x83\x01\x02", &list[..stream], b"\x01\x00\x01", element]
+                .concat(),
+            json!([null, ["a", "b"]]),
+        ),
+        (
+            [&b"\x01\x00a.\xcc"[..], array_list, b"\x03\x03\x82a\x01\x02", &list].concat(),
+            json!(["a", ["a", "b"]]),
+        ),
+        ([&b"\x01\x00a.\xcd"[..], map, b"\x02\x82k\x01\x02", &list].concat(), json!({ "k": ["a", "b"] })),
+    ] {
+        let value = codec.decode(&payload).unwrap();
+        assert_eq!(serde_json::to_value(&value).unwrap()["x"], expected, "{value}");
+        assert_eq!(codec.encode(&value).unwrap(), payload);
+    }
+    let found = rows("kryo5-serialized").into_iter().filter(|row| row.class == "java.util.EnumMap");
+    let mut count = 0;
+    for row in found {
+        count += 1;
+        let payload = [&b"\x01\x00a.\xc5\x01\x01"[..], &row.payload[2..]].concat();
+        let value = codec.decode(&payload).unwrap();
+        assert_eq!(codec.encode(&value).unwrap(), payload, "{value}");
+    }
+    assert!(count > 0);
 }
