@@ -51,8 +51,8 @@
 //!
 //! # Limits
 //! Anybody may have written a class file. Reading one never panics, and takes at most 8 MiB of memory: names
-//! and types of more than 64 KiB in one class are refused, and so are types that nest deeper than 32 levels.
-//! Each error has an offset.
+//! and types of more than 64 KiB in one class are refused, and so are types that nest deeper than 32 levels,
+//! and longer code than Java takes. Each error has an offset.
 
 mod check;
 mod class_file;

@@ -18,6 +18,9 @@ mod flags {
     pub(super) const MODULE: u16 = 0x8000;
 }
 
+/// The most bytes of the code of a method.
+const LONGEST_CODE: usize = 65_535;
+
 impl Classes {
     /// Adds the class of a `.class` file, and returns its name. It takes the place of one of the same name.
     ///
@@ -132,15 +135,20 @@ fn fields<'a>(input: &mut Input<'a>, pool: &mut Pool<'a>, class: &mut JavaClass)
 
 /// Only the one that makes the constants of an enum matters.
 fn methods<'a>(input: &mut Input<'a>, pool: &mut Pool<'a>, class: &mut JavaClass) -> Outcome<()> {
+    let mut is_read = class.constants.is_empty();
     for _ in 0..input.u2()? {
         let at = input.at;
         input.take(2)?;
-        let is_initializer = pool.bytes(input.u2()?, at)? == b"<clinit>" && !class.constants.is_empty();
+        let is_initializer = pool.bytes(input.u2()?, at)? == b"<clinit>";
         input.take(2)?;
         attributes(input, pool, |attribute, input, pool| {
-            if is_initializer && attribute == b"Code" {
+            if is_initializer && !is_read && attribute == b"Code" {
+                is_read = true;
                 input.take(4)?;
                 let length = input.u4()? as usize;
+                if length > LONGEST_CODE {
+                    return Err(format!("code of more than {LONGEST_CODE} bytes at offset {}", input.at));
+                }
                 let code = input.take(length)?;
                 let start = input.at - length;
                 bodies(code, pool, class).map_err(|why| behind(why, start))?;

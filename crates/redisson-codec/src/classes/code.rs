@@ -1,5 +1,7 @@
 //! Which constants of an enum have bodies. Only the code that makes them says it.
 
+use std::collections::HashMap;
+
 use super::model::JavaClass;
 use super::pool::{Input, Outcome, Pool};
 
@@ -7,6 +9,8 @@ use super::pool::{Input, Outcome, Pool};
 /// constant before it. Others are made for its arguments.
 pub(super) fn bodies(code: &[u8], pool: &mut Pool<'_>, class: &mut JavaClass) -> Outcome<()> {
     let mut input = Input::new(code, 0);
+    let constants = class.constants.iter().enumerate();
+    let places: HashMap<_, _> = constants.map(|(at, found)| (found.name.clone().into_bytes(), at)).collect();
     let mut made = None;
     while input.left() > 0 {
         let at = input.at;
@@ -19,12 +23,10 @@ pub(super) fn bodies(code: &[u8], pool: &mut Pool<'_>, class: &mut JavaClass) ->
             // putstatic
             0xb3 => {
                 let name = pool.field_of(input.u2()?);
-                let is_it = |name: &[u8], constant: &str| name == constant.as_bytes();
-                let constant = name
-                    .and_then(|name| class.constants.iter_mut().find(|constant| is_it(name, &constant.name)));
-                if let (Some(constant), Some(index)) = (constant, made.take()) {
+                let place = name.and_then(|name| places.get(name));
+                if let (Some(place), Some(index)) = (place, made.take()) {
                     let body = pool.class_of(index)?;
-                    constant.body = (body != class.name).then_some(body);
+                    class.constants[*place].body = (body != class.name).then_some(body);
                 }
             }
             // wide

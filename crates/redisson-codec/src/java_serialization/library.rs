@@ -295,27 +295,37 @@ fn comparator(view: &mut View<'_>, item: Option<Item>) -> Outcome<Option<ClassNa
     }
 }
 
-/// A list or map around another, or around a single element.
+/// Reads a list or map around another item.
+type Read<'a> = fn(&mut View<'a>, &'a Object, Item) -> Outcome<Option<Value>>;
+
+/// A list or map around another, or around a single element. Only what the class has is looked up: it may
+/// have very many fields.
 fn around<'a>(view: &mut View<'a>, object: &'a Object, class: &str) -> Outcome<Option<Value>> {
-    let [al, m, all, c] = ["al", "m", "elements", "c"].map(|name| view.item(object, name));
+    let item = |view: &View<'a>, name| view.item(object, name);
     let Some(kind) = class.strip_prefix("java.util.Collections$") else {
-        return match (class, al, m, all) {
-            ("java.util.concurrent.CopyOnWriteArraySet", Some(list), ..) => inside(view, object, list),
-            ("java.util.concurrent.ConcurrentSkipListSet", _, Some(map), _) => keys(view, object, map),
-            ("java.util.EnumSet$SerializationProxy", .., Some(elements)) => enum_set(view, object, elements),
-            _ => Ok(None),
+        let (name, read): (_, Read<'a>) = match class {
+            "java.util.concurrent.CopyOnWriteArraySet" => ("al", inside),
+            "java.util.concurrent.ConcurrentSkipListSet" => ("m", keys),
+            "java.util.EnumSet$SerializationProxy" => ("elements", enum_set),
+            _ => return Ok(None),
         };
+        return item(view, name).map_or(Ok(None), |item| read(view, object, item));
     };
-    let view_of = ["Unmodifiable", "Synchronized", "Checked"].iter().any(|front| kind.starts_with(front));
-    let [element, key, value] = ["element", "k", "v"].map(|name| view.item(object, name));
-    match (kind, c.or(m), element, key.zip(value)) {
-        (_, Some(inner), ..) if view_of => inside(view, object, inner),
-        ("SetFromMap", Some(inner), ..) => keys(view, object, inner),
-        ("SingletonList" | "SingletonSet", _, Some(element), _) => {
-            Ok(Some(collection(view, object, &[element])?))
+    if ["Unmodifiable", "Synchronized", "Checked"].iter().any(|front| kind.starts_with(front)) {
+        let inner = item(view, "c").or_else(|| item(view, "m"));
+        return inner.map_or(Ok(None), |inner| inside(view, object, inner));
+    }
+    match kind {
+        "SetFromMap" => item(view, "m").map_or(Ok(None), |inner| keys(view, object, inner)),
+        "SingletonList" | "SingletonSet" => {
+            let element = item(view, "element");
+            element.map(|element| collection(view, object, &[element])).transpose()
         }
-        ("SingletonMap", .., Some((key, value))) => Ok(Some(map(view, object, &[key, value])?)),
-        ("CopiesList", _, Some(element), _) => copies(view, object, element),
+        "SingletonMap" => {
+            let entry = item(view, "k").zip(item(view, "v"));
+            entry.map(|(key, value)| map(view, object, &[key, value])).transpose()
+        }
+        "CopiesList" => item(view, "element").map_or(Ok(None), |element| copies(view, object, element)),
         _ => Ok(None),
     }
 }

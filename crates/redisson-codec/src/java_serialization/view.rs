@@ -108,10 +108,15 @@ impl<'a> View<'a> {
                 Ok(Value::Enum(Box::new(Enum { class, constant })))
             }
             Entity::Array(array) => self.array(array),
-            Entity::Object(object) => match library::value(self, object)? {
-                Some(value) => Ok(value),
-                None => self.object(object),
-            },
+            Entity::Object(object) => {
+                // Its fields are looked up among all of them.
+                let size = |part: &Part| part.primitive.of(self.payload).len() + part.objects.len();
+                self.repeat(object.parts.iter().map(size).sum())?;
+                match library::value(self, object)? {
+                    Some(value) => Ok(value),
+                    None => self.object(object),
+                }
+            }
         }?;
         self.charge(0)?;
         self.open.pop();

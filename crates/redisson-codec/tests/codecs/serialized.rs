@@ -406,6 +406,12 @@ fn few_bytes_are_not_much_memory() {
     let element = [&b"s"[..], &again(0x7e_0005), b"\0\0\0\x07", &again(0x7e_0008)].concat();
     assert!(object(&list_with(&first, &element, 100)).value().is_some());
     refused("pattern", &list_with(&first, &element, 1000));
+    // The value is looked up among all fields, whenever the object is there again.
+    let fields: Vec<_> = (0..20_000).map(|at| format!("Bf{at}")).chain(["Ivalue".into()]).collect();
+    let fields: Vec<_> = fields.iter().map(String::as_str).collect();
+    let wide = [&b"s"[..], &class("java.lang.Integer", 2, &fields), b"p", &[0; 20_004]].concat();
+    assert!(object(&list_with(&wide, &again(0x7e_0006), 100)).value().is_some());
+    refused("many fields", &list_with(&wide, &again(0x7e_0006), 2000));
     assert!(wrong.is_empty(), "{wrong:?} have a value");
 }
 

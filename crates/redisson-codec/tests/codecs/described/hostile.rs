@@ -78,6 +78,31 @@ fn few_bytes_are_not_many_names() {
     assert_eq!(classes.to_string().lines().count(), 1002);
 }
 
+/// Java's virtual machine takes no method with longer code, and one initializer.
+#[test]
+fn long_code_of_an_enum() {
+    let pool =
+        [&text(b"A")[..], &[7, 0, 1], &text(b"LA;"), &text(b"<clinit>"), &text(b"Code"), &text(b"()V")];
+    let file = |length: u32| {
+        let (whole, code) = ((length + 12).to_be_bytes(), length.to_be_bytes());
+        let field = [0x40, 0x18, 0, 1, 0, 3, 0, 0];
+        let rest = [
+            &[0x40, 0, 0, 2, 0, 0, 0, 0, 0, 1][..],
+            &field,
+            &[0, 1, 0, 8, 0, 4, 0, 6, 0, 1, 0, 5],
+            &whole,
+            &[0; 4],
+            &code,
+            &vec![0; length as usize],
+            &[0; 6],
+        ];
+        with_pool(&pool, &rest.concat())
+    };
+    Classes::new().add_class_file(&file(65_535)).unwrap();
+    let error = error(Classes::new().add_class_file(&file(65_536)));
+    assert!(error.contains("code of more than 65535 bytes at offset"), "{error}");
+}
+
 /// Classes above each other, in a circle or in a long line.
 #[test]
 fn classes_above_each_other() {
