@@ -199,7 +199,8 @@ impl Writer<'_> {
             (Some(with @ "class_name"), _) => Ok(Written::with("String", with)),
             _ if is_collection(name) || is_map(name) => Ok(self.any(name, "the payload names what is in it")),
             _ if name == OBJECT => Ok(self.any(name, "if a class of yours can be here, an enum with data")),
-            _ => Ok(self.any(name, "the payload names the class")),
+            _ if name.starts_with("java.") => Ok(self.any(name, "the payload names the class")),
+            _ => Err(format!("the class `{name}`, which a field declares, is not described")),
         }
     }
 
