@@ -59,6 +59,12 @@ pub(super) async fn run(
     // Somebody has asked for a look, also while it is paused.
     let mut is_wanted = false;
     loop {
+        // Nobody says so of a change before the keyboard is read for the first time.
+        let (width, height) = screen.size().map_err(|error| gone(&error))?;
+        if state.size != (width, height) {
+            state.on(Event::Resized(width, height));
+            screen.clear().map_err(|error| gone(&error))?;
+        }
         screen.draw(|frame| frame::draw(&state, frame)).map_err(|error| gone(&error))?;
         let is_active = !state.is_paused && !state.is_too_small();
         let event = tokio::select! {

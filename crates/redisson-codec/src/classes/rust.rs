@@ -16,7 +16,8 @@ impl Classes {
     /// codecs of [`java`](crate::java), and a comment says where a person has to decide.
     ///
     /// # Errors
-    /// When the class, one below it, or one that a field declares is not described, unless it is a library class. or when it needs more than 1,000 types.
+    /// When the class, one below it, or one of an application that a field declares is not described, or when
+    /// it needs more than 1,000 types.
     ///
     /// # Examples
     /// ```
