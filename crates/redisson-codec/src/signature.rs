@@ -207,6 +207,10 @@ fn is_no_array(text: &str) -> bool {
 
 /// Whether a text can be a part of the name of a Java class.
 pub(crate) fn is_name(text: &str) -> bool {
-    let letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-');
-    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(letter)
+    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_name_letter)
+}
+
+/// Whether a letter is usual in the name of a class. Java's virtual machine takes nearly all.
+pub(crate) fn is_name_letter(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '$' | '-')
 }

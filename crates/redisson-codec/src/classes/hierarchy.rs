@@ -54,7 +54,10 @@ impl<'c> Hierarchy<'c> {
     /// does: the type parameters in an array are that one's. A class has no type arguments, because Kryo
     /// forgets them.
     pub(crate) fn variable(&self, by: usize, name: &str) -> Option<(usize, JavaType)> {
-        let has_arguments = |class: &&JavaClass| matches!(&class.superclass, Some(JavaType::Class { arguments, .. }) if !arguments.is_empty());
+        let has_arguments = |class: &&JavaClass| match &class.superclass {
+            Some(JavaType::Class { arguments, .. }) => !arguments.is_empty(),
+            _ => false,
+        };
         // Kryo gives up at a class that extends another one without type arguments.
         if !self.0[..by].iter().all(has_arguments) {
             return None;

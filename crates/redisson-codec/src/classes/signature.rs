@@ -3,6 +3,7 @@
 use super::library::OBJECT;
 use super::model::JavaType;
 use super::primitive::Primitive;
+use crate::signature::is_name_letter;
 
 /// How deep the type arguments of a type nest.
 pub(super) const MOST_LEVELS: usize = 32;
@@ -19,7 +20,7 @@ pub(super) struct ClassSignature {
 /// A name with dots. Java's virtual machine takes nearly all characters, which compilers do not make, and
 /// which would be printed as they are.
 pub(super) fn name(text: &str) -> Outcome<String> {
-    let is_usual = |char: char| char.is_alphanumeric() || matches!(char, '_' | '$' | '/' | '-');
+    let is_usual = |char: char| is_name_letter(char) || char == '/';
     match text.chars().find(|char| !is_usual(*char)) {
         None if !text.is_empty() => Ok(text.replace('/', ".")),
         Some(char) => Err(format!("a name with the character {}", char.escape_unicode())),

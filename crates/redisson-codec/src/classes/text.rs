@@ -9,6 +9,7 @@ use super::primitive::PRIMITIVES;
 use super::signature::MOST_LEVELS;
 use crate::CodecError;
 use crate::shown::shown;
+use crate::signature::is_name_letter;
 
 type Outcome<T> = Result<T, String>;
 
@@ -66,7 +67,7 @@ struct Input<'a> {
 }
 
 fn is_name(char: char) -> bool {
-    char.is_alphanumeric() || matches!(char, '_' | '$' | '.' | '-')
+    is_name_letter(char) || char == '.'
 }
 
 impl<'a> Input<'a> {

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::java::path::{Path, Step};
-use crate::java::shape::{NodeId, Shape};
+use crate::java::path::Path;
 use crate::memory::TooMuch;
 use crate::serde_error::without_values;
 
@@ -31,12 +30,9 @@ impl Failure {
 
     #[cold]
     fn foreign(message: impl fmt::Display) -> Self {
-        Self(Box::new(Why {
-            text: message.to_string(),
-            foreign: true,
-            endless: false,
-            path: Path::default(),
-        }))
+        let mut failure = Self::new(message.to_string());
+        failure.0.foreign = true;
+        failure
     }
 
     /// Says that the rest of the payload cannot be read, and may be right.
@@ -50,16 +46,9 @@ impl Failure {
         self.0.endless
     }
 
-    /// Adds the field around the place.
-    #[cold]
-    pub(super) fn in_field(&mut self, shape: &Shape, class: &str, name: &'static str, node: NodeId) {
-        self.0.path.enter_field(shape, class, name, node);
-    }
-
-    /// Adds the list or map around the place.
-    #[cold]
-    pub(super) fn inside(&mut self, shape: &Shape, node: NodeId, step: Step) {
-        self.0.path.enter(shape, node, step);
+    /// The way to the place, to which each value around it adds a step.
+    pub(super) fn path(&mut self) -> &mut Path {
+        &mut self.0.path
     }
 
     /// Where and why reading failed, if it went up to this offset.

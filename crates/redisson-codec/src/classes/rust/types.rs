@@ -189,7 +189,10 @@ impl Writer<'_> {
                 if !self.is_key(key) {
                     return Ok(self.any(name, "its keys are no keys of a `HashMap`"));
                 }
-                let is_enum = !matches!(key, JavaType::Class { name, .. } if known(name).is_none() && self.classes.get(name).is_none());
+                let is_enum = match key {
+                    JavaType::Class { name, .. } => known(name).is_some() || self.classes.get(name).is_some(),
+                    _ => true,
+                };
                 let map = if with == Some("tree_map") && !is_enum { "BTreeMap" } else { "HashMap" };
                 let key = self.element(key, place)?;
                 let text = format!("{map}<{key}, {}>", self.element(value, place)?);

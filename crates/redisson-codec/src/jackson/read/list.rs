@@ -66,7 +66,7 @@ impl<'n, 'a> ListReader<'n, 'a> {
     fn of_element(&self, failure: Failure, at: u32) -> Failure {
         let mut failure = failure.at(at);
         let step = Step::Element(self.total - self.left.len() - 1);
-        failure.inside(self.reader.context.shape, self.reader.id, step);
+        failure.path().enter(self.reader.context.shape, self.reader.id, step);
         failure
     }
 }

@@ -31,7 +31,7 @@ impl<'n, 'a, I> MapReader<'n, 'a, I> {
     #[cold]
     fn of_entry(&self, failure: Failure, at: u32, step: fn(usize) -> Step) -> Failure {
         let mut failure = failure.at(at);
-        failure.inside(self.reader.context.shape, self.reader.id, step(self.begun - 1));
+        failure.path().enter(self.reader.context.shape, self.reader.id, step(self.begun - 1));
         failure
     }
 }

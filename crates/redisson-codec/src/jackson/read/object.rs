@@ -92,7 +92,7 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
     fn of_field(&self, failure: Failure, field: usize, at: u32) -> Failure {
         let mut failure = failure.at(at);
         let Field { name, node, .. } = &self.class.fields[field];
-        failure.in_field(self.reader.context.shape, &self.class.class, name, *node);
+        failure.path().enter_field(self.reader.context.shape, &self.class.class, name, *node);
         failure
     }
 

@@ -4,6 +4,7 @@ use super::{Described, Generic, numbered};
 use crate::classes::{ClassKind, Hierarchy, Layout, Primitive};
 use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
 use crate::java::{ClassName, Collection, Constant, Enum, Map, Object, Value};
+use crate::java_serialization::HEADER;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
 use crate::kryo::value;
@@ -28,7 +29,7 @@ fn described<'i>(input: &'i mut Input<'_>) -> Outcome<&'i mut Described> {
 fn own(input: &mut Input<'_>, class: &str, arguments: &[Generic]) -> Outcome<Option<Value>> {
     let at = input.at;
     let Some(described) = input.described.as_deref() else { return Ok(None) };
-    if input.follows(b"\xac\xed\x00\x05") {
+    if input.follows(HEADER) {
         return Ok(None);
     }
     let classes = described.classes.clone();

@@ -49,7 +49,7 @@ impl<'de> SeqAccess<'de> for &mut ListReader<'_, '_, 'de> {
                     }
                     Err(mut failure) => {
                         let step = Step::Element(self.total - self.left - 1);
-                        failure.inside(self.place.reader.shape, node, step);
+                        failure.path().enter(self.place.reader.shape, node, step);
                         Err(failure)
                     }
                 }

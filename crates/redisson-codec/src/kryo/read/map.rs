@@ -40,7 +40,7 @@ impl<'de> MapAccess<'de> for &mut MapReader<'_, '_, 'de> {
             }
             Err(mut failure) => {
                 let step = Step::Key(self.total - self.left - 1);
-                failure.inside(self.place.reader.shape, node, step);
+                failure.path().enter(self.place.reader.shape, node, step);
                 Err(failure)
             }
         }
@@ -51,7 +51,7 @@ impl<'de> MapAccess<'de> for &mut MapReader<'_, '_, 'de> {
         let mut read = seed.deserialize(self.place.inner(node, prefix, generic));
         if let Err(failure) = &mut read {
             let step = Step::Element((self.total - self.left).saturating_sub(1));
-            failure.inside(self.place.reader.shape, node, step);
+            failure.path().enter(self.place.reader.shape, node, step);
         }
         read
     }

@@ -50,7 +50,7 @@ impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
         let mut read = seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record));
         if let Err(failure) = &mut read {
             let name = self.class.fields[field].name;
-            failure.in_field(self.place.reader.shape, &self.class.class, name, node);
+            failure.path().enter_field(self.place.reader.shape, &self.class.class, name, node);
         }
         read
     }

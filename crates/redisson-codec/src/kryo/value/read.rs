@@ -4,6 +4,8 @@ use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, nul
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value};
 #[cfg(feature = "classes")]
+use crate::java_serialization::HEADER;
+#[cfg(feature = "classes")]
 use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
@@ -119,7 +121,7 @@ fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
 #[cfg(feature = "classes")]
 pub(in crate::kryo) fn unknown_class(input: &Input<'_>, class: &str) -> Failure {
     let (shown, at) = (shown(class), input.at);
-    let why = match input.follows(b"\xac\xed\x00\x05") {
+    let why = match input.follows(HEADER) {
         true => "are not known: Java's own serialization wrote them",
         false => "are not described",
     };

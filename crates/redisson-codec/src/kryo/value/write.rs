@@ -282,20 +282,18 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
             (element_class, element) if element_class.starts_with('L') => {
                 match final_element(element_class) {
                     // Whether Kryo writes the classes of the elements depends on whether theirs is final.
-                    None if !is_open(element_class) && !is_described(output, element_class) => {
-                        return Err(Failure::new(format!(
-                            "the elements of the array `{}` are not known: write it as a list with `java::array`",
-                            shown(class)
-                        )));
-                    }
                     None => {
-                        #[cfg(feature = "classes")]
                         match described_element(output, element_class) {
-                            Some(class) => described::write_element(output, class, element)?,
-                            None => write(output, element)?,
+                            #[cfg(feature = "classes")]
+                            Some((class, true)) => described::write_element(output, class, element)?,
+                            None if !is_open(element_class) => {
+                                return Err(Failure::new(format!(
+                                    "the elements of the array `{}` are not known: write it as a list with `java::array`",
+                                    shown(class)
+                                )));
+                            }
+                            _ => write(output, element)?,
                         }
-                        #[cfg(not(feature = "classes"))]
-                        write(output, element)?;
                         true
                     }
                     Some(class) => {
@@ -318,25 +316,14 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
     Ok(())
 }
 
-/// Whether the class of the elements of an array is described.
-fn is_described(output: &Output, element: &str) -> bool {
-    #[cfg(feature = "classes")]
-    if let (Some(class), Some(own)) = (element_class(element), output.described.as_deref()) {
-        return own.is_final(class).is_some();
-    }
-    #[cfg(not(feature = "classes"))]
-    let _ = (output, element);
-    false
+/// The class of the elements of an array, if it is described, and whether it is final.
+#[cfg(feature = "classes")]
+fn described_element<'a>(output: &Output, element: &'a str) -> Option<(&'a str, bool)> {
+    let class = element.strip_prefix('L')?.strip_suffix(';')?;
+    Some((class, output.described.as_deref()?.is_final(class)?))
 }
 
-#[cfg(feature = "classes")]
-fn element_class(element: &str) -> Option<&str> {
-    element.strip_prefix('L')?.strip_suffix(';')
-}
-
-/// The class of the elements of an array, if it is described and final.
-#[cfg(feature = "classes")]
-fn described_element<'a>(output: &Output, element: &'a str) -> Option<&'a str> {
-    let class = element_class(element)?;
-    output.described.as_deref()?.is_final(class)?.then_some(class)
+#[cfg(not(feature = "classes"))]
+fn described_element<'a>(_: &Output, _: &'a str) -> Option<(&'a str, bool)> {
+    None
 }
