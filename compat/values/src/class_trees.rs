@@ -12,8 +12,8 @@ use redisson_codec::java::{self, BigDecimal};
 use crate::tasks::*;
 use crate::zoo::Entries;
 
-/// So many trees, always the same. `REDELAY_ROUNDS` multiplies them, and takes random ones; `REDELAY_SEED` those
-/// of a seed.
+/// This number of trees, always the same. With `REDELAY_ROUNDS`, there are as many times more, at random;
+/// `REDELAY_SEED` sets the seed.
 pub fn config(cases: u32) -> ProptestConfig {
     let number = |name| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let rounds = number("REDELAY_ROUNDS").and_then(|rounds| u32::try_from(rounds).ok()).unwrap_or(1);

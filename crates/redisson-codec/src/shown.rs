@@ -29,7 +29,7 @@ pub(crate) fn shortened(message: &str) -> String {
     short
 }
 
-/// A message of at most so many bytes: without its middle, because the place comes last.
+/// Shortens a message to this number of bytes. Its middle is left out, because the place comes last.
 pub(crate) fn within(message: String, most: usize) -> String {
     if message.len() <= most {
         return message;

@@ -15,7 +15,7 @@ impl<'a> Contents<'a> {
         Self { items, payload, bytes: &[] }
     }
 
-    /// So many bytes. They may be in several pieces.
+    /// Reads this number of bytes, which may be in several pieces.
     pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let mut array = [0; N];
         for to in &mut array {
@@ -59,7 +59,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// So many values, with nothing behind them.
+    /// Reads this number of values, with nothing behind them.
     pub(super) fn items(self, count: i32) -> Option<&'a [Item]> {
         let fits = self.bytes.is_empty() && usize::try_from(count) == Ok(self.items.len());
         let data = |item: &Item| matches!(item, Item::Data(_));

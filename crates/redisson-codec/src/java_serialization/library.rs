@@ -378,7 +378,7 @@ fn enum_set<'a>(view: &mut View<'a>, object: &'a Object, elements: Item) -> Outc
     Ok(constants.map(|constants| Value::EnumSet(Box::new(EnumSet { class, element, constants }))))
 }
 
-/// The same element so many times.
+/// One element, repeated this number of times.
 fn copies<'a>(view: &mut View<'a>, object: &'a Object, element: Item) -> Outcome<Option<Value>> {
     let Some(Ok(count)) = view.int(object, "n").map(usize::try_from) else { return Ok(None) };
     view.charge(count.saturating_mul(size_of::<Value>()))?;

@@ -289,7 +289,7 @@ struct Strict {
 
 macro_rules! wide {
     ($($variant:ident)*) => {
-        /// So many variants that their names are longer than an error.
+        /// The names of its variants are longer than an error may be.
         #[derive(Debug, Serialize, Deserialize)]
         #[serde(rename = "com.acme.Wide")]
         enum Wide {

@@ -129,7 +129,7 @@ fn nodes() -> impl Strategy<Value = Node> {
     })
 }
 
-/// Whether a list is a class and what is behind it.
+/// Whether a list is a pair: a class, and its value.
 fn is_pair(nodes: &[Node]) -> bool {
     match nodes {
         [Node::String(class), Node::String(_)] if class.starts_with('[') => matches!(&class[..], "[B" | "[C"),
@@ -139,7 +139,7 @@ fn is_pair(nodes: &[Node]) -> bool {
     }
 }
 
-/// Whether a list behind a class may also be a class and what is behind it, which Java does not write.
+/// Whether a list behind a class may be such a pair, too, which Java does not write.
 fn is_either(node: &Node) -> bool {
     match node {
         Node::Array(nodes) => match &nodes[..] {
