@@ -8,8 +8,8 @@ use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::memory;
 
-/// How deep values may nest. As deep as `serde_json` goes; a Java list is two levels, itself and its class's.
-pub(super) const MAX_DEPTH: usize = 127;
+/// A Java list is two levels, itself and its class's.
+pub(super) use crate::levels::MAX_DEPTH;
 
 /// As many digits as Jackson reads in a number, by default. What it costs to convert more of them grows with
 /// their square.

@@ -105,6 +105,17 @@ pub(crate) fn class(name: &'static str) -> &'static Class {
     known(name).unwrap_or_else(|| panic!("{name} is not in the list"))
 }
 
+/// The text of a `Locale`. `None` if it could not be taken apart again.
+#[cfg(feature = "kryo")]
+pub(crate) fn locale_text(language: &str, country: &str, variant: &str) -> Option<String> {
+    let fits = !language.contains('_') && !country.contains('_');
+    fits.then(|| match (country, variant) {
+        ("", "") => language.to_owned(),
+        (_, "") => format!("{language}_{country}"),
+        _ => format!("{language}_{country}_{variant}"),
+    })
+}
+
 const fn collection(name: &'static str, layout: Layout) -> Class {
     Class { name, kind: ClassKind::Collection(layout), is_final: false }
 }
