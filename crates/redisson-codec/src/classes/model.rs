@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::library::{OBJECT, short};
+use super::memory;
 use super::primitive::Primitive;
+use crate::CodecError;
 
 /// What Java classes look like: their fields, superclasses and constants.
 ///
@@ -22,7 +24,11 @@ use super::primitive::Primitive;
 /// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Classes(pub(super) BTreeMap<String, JavaClass>);
+pub struct Classes {
+    by_name: BTreeMap<String, JavaClass>,
+    /// How many bytes they take.
+    memory: usize,
+}
 
 impl Classes {
     /// No class.
@@ -31,19 +37,25 @@ impl Classes {
         Self::default()
     }
 
-    /// Adds all classes of another description.
+    /// Adds classes, each of which takes the place of one of the same name.
     ///
-    /// # Examples
-    /// ```
-    /// use redisson_codec::classes::Classes;
-    ///
-    /// let mut classes = Classes::new();
-    /// classes.extend("enum com.acme.Way { SMTP }".parse()?);
-    /// assert_eq!(classes.names().count(), 1);
-    /// # Ok::<(), redisson_codec::CodecError>(())
-    /// ```
-    pub fn extend(&mut self, other: Classes) {
-        self.0.extend(other.0);
+    /// # Errors
+    /// When all would take too much memory. Then nothing is added.
+    pub(super) fn add(&mut self, classes: Vec<JavaClass>) -> Result<(), CodecError> {
+        let more = classes.iter().map(JavaClass::memory).sum::<usize>();
+        if more > memory::MOST - self.memory {
+            return Err(CodecError::new(beyond_memory()));
+        }
+        self.memory += more;
+        for class in classes {
+            let replaced = self.by_name.insert(class.name.clone(), class);
+            self.memory -= replaced.as_ref().map_or(0, JavaClass::memory);
+        }
+        Ok(())
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &JavaClass> {
+        self.by_name.values()
     }
 
     /// The names of the classes, sorted: `com.acme.Order`, and `com.acme.Order$Line` for a nested one.
@@ -55,16 +67,16 @@ impl Classes {
     /// assert_eq!(Classes::new().names().next(), None);
     /// ```
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.by_name.keys().map(String::as_str)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&JavaClass> {
-        self.0.get(name)
+        self.by_name.get(name)
     }
 
     /// All classes below this one, sorted by name.
     pub(super) fn below<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a JavaClass> {
-        self.0.values().filter(move |class| class.name != name && self.is_below(&class.name, name))
+        self.all().filter(move |class| class.name != name && self.is_below(&class.name, name))
     }
 
     /// Whether a class is this one, or extends or implements it, as far as the classes are described.
@@ -84,6 +96,11 @@ impl Classes {
         }
         false
     }
+}
+
+/// Why classes are not added.
+pub(super) fn beyond_memory() -> String {
+    format!("the classes take more than {} MiB of memory", memory::MOST >> 20)
 }
 
 /// A class, as far as its objects depend on it.
