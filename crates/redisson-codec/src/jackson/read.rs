@@ -122,6 +122,10 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         read.map_err(|failure| failure.at(self.node.at))
     }
 
+    fn take(&self, bytes: usize) -> Outcome<()> {
+        self.placed(memory::take(bytes).map_err(Failure::from))
+    }
+
     fn check(&self, expected: &str, found: &str, at: u32) -> Outcome<()> {
         if self.context.any_class || expected == found {
             return Ok(());
@@ -233,7 +237,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     }
 
     fn value(&self) -> Outcome<crate::java::Value> {
-        value::read(self.node, self.root, self.context.mapper)
+        self.placed(value::read(self.node, self.root, self.context.mapper))
     }
 }
 
@@ -308,11 +312,11 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             && value::is_time(class.name)
         {
             let text = self.time(class.name)?;
-            memory::take(text.len())?;
+            self.take(text.len())?;
             return self.placed(visitor.visit_string(text));
         }
         let text = self.text()?;
-        memory::take(text.len())?;
+        self.take(text.len())?;
         self.placed(visitor.visit_str(text))
     }
 

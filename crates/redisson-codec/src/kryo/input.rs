@@ -204,7 +204,8 @@ impl<'de> Input<'de> {
     pub(super) fn deeper(&mut self) -> Outcome<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Failure::new(format!("more than {MAX_DEPTH} levels at offset {}", self.at)));
+            let why = format!("more than {MAX_DEPTH} levels at offset {}", self.at);
+            return Err(Failure::new(why).endless());
         }
         Ok(())
     }

@@ -75,7 +75,7 @@ impl<'de> de::SeqAccess<'de> for ListReader<'_, '_> {
     type Error = Failure;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
-        memory::element::<T::Value>(self.left.len())?;
+        self.reader.placed(memory::element::<T::Value>(self.left.len()).map_err(Failure::from))?;
         let Some(node) = self.left.next() else { return Ok(None) };
         let reader = ValueReader { node, ..self.reader };
         seed.deserialize(reader).map(Some).map_err(|failure| self.of_element(failure, node.at))
