@@ -122,10 +122,6 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         read.map_err(|failure| failure.at(self.node.at))
     }
 
-    fn take(&self, bytes: usize) -> Outcome<()> {
-        self.placed(memory::take(bytes).map_err(Failure::from))
-    }
-
     fn check(&self, expected: &str, found: &str, at: u32) -> Outcome<()> {
         if self.context.any_class || expected == found {
             return Ok(());
@@ -312,11 +308,11 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             && value::is_time(class.name)
         {
             let text = self.time(class.name)?;
-            self.take(text.len())?;
+            self.placed(memory::take(text.len()).map_err(Failure::from))?;
             return self.placed(visitor.visit_string(text));
         }
         let text = self.text()?;
-        self.take(text.len())?;
+        self.placed(memory::take(text.len()).map_err(Failure::from))?;
         self.placed(visitor.visit_str(text))
     }
 

@@ -86,8 +86,8 @@ fn descriptions_never_take_a_value_away() {
         for row in rows(file) {
             let alone: Value =
                 Kryo5.decode(&row.payload).unwrap_or_else(|error| panic!("{file} {}: {error}", row.name));
-            // None, all but this one, all but those it needs, and others than they are, with which any value may
-            // be read.
+            // None, all but this one, all but those it needs, and others than they are. With these, any value
+            // may be read.
             let one = format!("class {} {{", row.class);
             for (descriptions, kept) in [
                 String::new(),

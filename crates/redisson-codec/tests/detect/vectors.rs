@@ -189,7 +189,7 @@ fn the_class_of_every_object() {
     assert!(found > 350, "{found}");
 }
 
-/// Whether a payload begins with a text of the guide, as `redis-cli` prints bytes. `…` stands for a few bytes.
+/// Whether a payload begins with a text of the guide, as `redis-cli` prints bytes. `…` is a few bytes.
 fn begins(payload: &[u8], text: &str) -> bool {
     const FEW: usize = 6;
     match text.split_once('…') {
