@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::library::{OBJECT, short};
-use super::memory;
 use super::primitive::Primitive;
-use crate::CodecError;
 
 /// What Java classes look like: their fields, superclasses and constants.
 ///
@@ -25,9 +23,9 @@ use crate::CodecError;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Classes {
-    by_name: BTreeMap<String, JavaClass>,
+    pub(super) by_name: BTreeMap<String, JavaClass>,
     /// How many bytes they take.
-    memory: usize,
+    pub(super) memory: usize,
 }
 
 impl Classes {
@@ -35,23 +33,6 @@ impl Classes {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Adds classes, each of which takes the place of one of the same name.
-    ///
-    /// # Errors
-    /// When all would take too much memory. Then nothing is added.
-    pub(super) fn add(&mut self, classes: Vec<JavaClass>) -> Result<(), CodecError> {
-        let more = classes.iter().map(JavaClass::memory).sum::<usize>();
-        if more > memory::MOST - self.memory {
-            return Err(CodecError::new(beyond_memory()));
-        }
-        self.memory += more;
-        for class in classes {
-            let replaced = self.by_name.insert(class.name.clone(), class);
-            self.memory -= replaced.as_ref().map_or(0, JavaClass::memory);
-        }
-        Ok(())
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &JavaClass> {
@@ -96,11 +77,6 @@ impl Classes {
         }
         false
     }
-}
-
-/// Why classes are not added.
-pub(super) fn beyond_memory() -> String {
-    format!("the classes take more than {} MiB of memory", memory::MOST >> 20)
 }
 
 /// A class, as far as its objects depend on it.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::library::{OBJECT, long};
-use super::memory::{ALLOCATION, MOST};
-use super::model::{ClassKind, Classes, JavaClass, JavaConstant, JavaField, JavaType, beyond_memory};
+use super::memory::{ALLOCATION, MOST, beyond_memory};
+use super::model::{ClassKind, Classes, JavaClass, JavaConstant, JavaField, JavaType};
 use super::primitive::PRIMITIVES;
 use super::signature::MOST_LEVELS;
 use crate::CodecError;
