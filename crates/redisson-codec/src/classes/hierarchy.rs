@@ -151,7 +151,8 @@ impl Classes {
             return Ok(Some(Layout::Enum(class)));
         }
         // A collection by its interfaces.
-        if let Some(layout) = COLLECTIONS.iter().chain(&MAPS).find(|base| self.is_below(name, base)) {
+        let above = self.with_above(name);
+        if let Some(layout) = COLLECTIONS.iter().chain(&MAPS).find(|base| above.contains(base)) {
             return Ok(Self::of_library(layout));
         }
         Ok(Some(Layout::Object(Hierarchy(hierarchy))))
