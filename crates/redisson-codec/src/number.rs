@@ -241,3 +241,24 @@ fn first_not(payload: &[u8], from: usize, kind: impl Fn(u8) -> bool) -> Option<S
     let at = from + payload[from..].iter().position(|&byte| !kind(byte))?;
     Some(format!("the byte 0x{:02x} at offset {at}", payload[at]))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn digits_with_a_point(number: i64, few in -999_i64..999, decimals in 0_usize..=18) {
+            for unscaled in [number, few] {
+                let mut out = Vec::new();
+                put_digits(&mut out, unscaled, decimals);
+                let digits = format!("{:0>1$}", unscaled.unsigned_abs(), decimals + 1);
+                let (front, behind) = digits.split_at(digits.len() - decimals);
+                let (sign, point) = (if unscaled < 0 { "-" } else { "" }, if decimals > 0 { "." } else { "" });
+                prop_assert_eq!(String::from_utf8(out).unwrap(), format!("{sign}{front}{point}{behind}"));
+            }
+        }
+    }
+}

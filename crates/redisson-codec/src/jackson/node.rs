@@ -52,6 +52,7 @@ pub(super) enum Is<'a> {
     /// With its class in front, or that pair itself.
     Array(Vec<Node<'a>>),
     /// Without a class: in CBOR this one says how long it is.
+    #[cfg_attr(not(feature = "cbor-jackson"), allow(dead_code, reason = "the others do not tell them apart"))]
     Bare(Vec<Node<'a>>),
     Object(Vec<(Key<'a>, Node<'a>)>),
 }
