@@ -194,11 +194,6 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    pub(crate) fn clear(&mut self) {
-        self.classes.clear();
-        self.ends.clear();
-    }
-
     /// Whether an object can be written here: it begins the stream of its class, or goes on with exactly what
     /// it went on with when it was read.
     pub(crate) fn add(&mut self, place: &Place) -> bool {

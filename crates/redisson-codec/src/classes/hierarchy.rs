@@ -152,7 +152,8 @@ impl Classes {
             return Ok(Some(Layout::Enum(class)));
         }
         // A collection by its interfaces.
-        if let Some((base, _)) = groups().find(|(base, _)| self.is_below(name, base)) {
+        let above = self.with_above(name);
+        if let Some((base, _)) = groups().find(|(base, _)| above.contains(base)) {
             return Ok(Self::of_library(base));
         }
         Ok(Some(Layout::Object(Hierarchy(hierarchy))))

@@ -62,12 +62,14 @@ impl Classes {
 
     /// Whether a class is this one, or extends or implements it, as far as the classes are described.
     pub(crate) fn is_below(&self, class: &str, base: &str) -> bool {
+        self.with_above(class).contains(&base)
+    }
+
+    /// A class, and all that it extends and implements, as far as the classes are described.
+    pub(super) fn with_above<'a>(&'a self, class: &'a str) -> Vec<&'a str> {
         let mut seen = vec![class];
         let mut at = 0;
         while let Some(&class) = seen.get(at) {
-            if class == base {
-                return true;
-            }
             at += 1;
             for above in self.get(class).into_iter().flat_map(JavaClass::above) {
                 if !seen.contains(&above) {
@@ -75,7 +77,7 @@ impl Classes {
                 }
             }
         }
-        false
+        seen
     }
 }
 

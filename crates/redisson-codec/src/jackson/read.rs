@@ -118,8 +118,12 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     }
 
     /// Puts the offset to what the type itself complains of.
-    fn placed<T>(&self, read: Outcome<T>) -> Outcome<T> {
-        read.map_err(|failure| failure.at(self.node.at))
+    #[inline]
+    fn placed<T>(&self, mut read: Outcome<T>) -> Outcome<T> {
+        if let Err(failure) = &mut read {
+            failure.place(self.node.at);
+        }
+        read
     }
 
     fn check(&self, expected: &str, found: &str, at: u32) -> Outcome<()> {
@@ -389,7 +393,8 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             return self.placed(visitor.visit_seq(list));
         }
         let elements = self.elements(element)?;
-        self.placed(visitor.visit_seq(ListReader::new(self.element(element), elements)))
+        let mut list = ListReader::new(self.element(element), elements);
+        self.placed(visitor.visit_seq(&mut list))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Outcome<V::Value> {
@@ -408,8 +413,8 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         {
             self.check(expected.name, class, at)?;
         }
-        let map = MapReader::new(self.element(*id), entries);
-        self.placed(visitor.visit_map(map))
+        let mut map = MapReader::new(self.element(*id), entries);
+        self.placed(visitor.visit_map(&mut map))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -424,7 +429,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         if let Some((class, at)) = class {
             self.check(&shape.class, class, at)?;
         }
-        let fields = ObjectReader {
+        let mut fields = ObjectReader {
             reader: self,
             class: shape,
             tag: self.tag,
@@ -435,7 +440,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             missing: 0,
             others: Vec::new(),
         };
-        self.placed(visitor.visit_map(fields))
+        self.placed(visitor.visit_map(&mut fields))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
