@@ -70,6 +70,7 @@ impl Matches {
         if block.len() > MAX_STORED || block.iter().all(|byte| *byte == block[0]) {
             return false;
         }
+        self.blocks = 0;
         self.find(block);
         self.found.is_empty()
     }
