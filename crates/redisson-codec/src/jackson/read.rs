@@ -5,6 +5,7 @@ mod constant;
 mod list;
 mod map;
 mod object;
+mod scalar;
 
 use std::fmt::Display;
 
@@ -18,9 +19,8 @@ use object::{FieldSet, ObjectReader};
 use super::failure::{Failure, Outcome};
 use super::mapper::{Mapper, Typing};
 use super::node::{Is, Key, Node};
-use super::times;
 use super::value::{self, as_text};
-use super::write::{enum_set_class, written_class};
+use super::write::enum_set_class;
 use crate::java::class::ClassKind;
 use crate::java::shape::{self, Choice, Kind, NodeId, Shape, Tag};
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -142,20 +142,6 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         Ok(inside)
     }
 
-    fn scalar<T>(
-        &self,
-        class: &str,
-        what: impl Display,
-        read: impl FnOnce(&'n Node<'a>) -> Option<T>,
-    ) -> Outcome<T> {
-        let node = self.bare(class)?;
-        read(node).ok_or_else(|| ValueReader { node, ..*self }.wrong(what))
-    }
-
-    fn integer<T: TryFrom<i64>>(&self, class: &str) -> Outcome<T> {
-        self.scalar(class, format_args!("a {class}"), value::integer)
-    }
-
     /// The entries of an object, and the class in them or in front of them.
     #[inline]
     fn object(&self, expected: &str) -> Outcome<Object<'n, impl Iterator<Item = &'n Entry<'a>>>> {
@@ -214,30 +200,6 @@ impl<'n, 'a> ValueReader<'n, 'a> {
             _ => {}
         }
         Ok(elements)
-    }
-
-    fn bytes(&self) -> Outcome<Vec<u8>> {
-        self.scalar("[B", "bytes", |node| value::bytes(node).map(|bytes| bytes.into_owned()))
-    }
-
-    fn text(&self) -> Outcome<&'n str> {
-        let class = match self.expected().kind {
-            Kind::Text(class) => class.name,
-            Kind::Character => "java.lang.Character",
-            _ => "java.lang.String",
-        };
-        self.scalar(class, "text", as_text)
-    }
-
-    /// The text of a time, which may be numbers.
-    #[cold]
-    fn time(&self, class: &'static str) -> Outcome<String> {
-        let class = written_class(class);
-        self.scalar(class, format_args!("a {class}"), |node| times::read_text(class, node))
-    }
-
-    fn value(&self) -> Outcome<crate::java::Value> {
-        self.placed(value::read(self.node, self.root, self.context.mapper))
     }
 }
 
