@@ -1,5 +1,5 @@
-//! [`Value`](crate::java::Value) from nodes and to bytes: the payload alone decides the type, as in Java where
-//! an `Object` is declared.
+//! [`Value`](crate::java::Value) from nodes and to bytes: the payload alone decides the type, as in Java
+//! where an `Object` is declared.
 
 mod read;
 mod write;
