@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::queue::Queue;
 use crate::receiving::{Claim, Receiving, Settlement};
 use crate::telemetry::events::Span;
+use crate::wire::job::JobData;
 use crate::wire::message::MessageId;
 use crate::wire::time;
 use settle::{Open, answered, cut, settle, settle_after};
@@ -60,6 +61,7 @@ pub struct Delivery<T> {
     attempt: u32,
     is_last_attempt: bool,
     first: u64,
+    job: Option<JobData>,
     bytes: Bytes,
 }
 
@@ -107,6 +109,7 @@ impl<T> Delivery<T> {
             attempt,
             is_last_attempt: u32::from(claim.failed) + 1 >= attempts,
             first: claim.first,
+            job: claim.job.clone(),
             bytes: claim.payload.clone(),
             open: Some(Box::new(Open {
                 claim,
@@ -129,6 +132,7 @@ impl<T> Delivery<T> {
             attempt: self.attempt,
             is_last_attempt: self.is_last_attempt,
             first: self.first,
+            job: self.job.take(),
             bytes: self.bytes.clone(),
         }
     }
@@ -242,6 +246,24 @@ impl<T> Delivery<T> {
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.is_last_attempt
+    }
+
+    /// The id of the job that the message is, if that holds its id:
+    /// [`JobOffer::until_done`](crate::delayed_queue::JobOffer::until_done). Other jobs have no id any more
+    /// once they are due, because the list of ready payloads has nothing but payloads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// if let Some(id) = order.job_id() {
+    ///     println!("job {}", String::from_utf8_lossy(id));
+    /// }
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn job_id(&self) -> Option<&[u8]> {
+        self.job.as_ref().map(|job| &job.id[..])
     }
 
     /// When the message was received for the first time, by the server's clock.

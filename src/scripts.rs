@@ -49,35 +49,44 @@ scripts! {
     OFFER: "dbf183cdd2132b7c70217df266f7193b77e8070d",
         [timeout_set, ordered_list, channel, receipt],
         ["offer"];
-    TRANSFER: "9b2754ed13a7a61576ada11965fb381a38a6d02c",
+    TRANSFER: "322c84dc04b2d02a4c425f3603b66d99935582c5",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
-    OFFER_JOBS: "d84a770c3d4978ca3a367db40dcc421ffe6cc36f",
+    OFFER_JOBS: "112c4b0ebb98e02f83158a5bb798373d92130a8c",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
-        ["parts/permitted", "parts/job", "parts/nearer_end", "parts/unthrottled", "offer_jobs"];
-    OFFER_THROTTLED: "3f9ddae85879f59bf6320c7f0f9e49a2ab2579c1",
+        ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld", "offer_jobs"];
+    OFFER_THROTTLED: "4788e8234ed8f50c9103e7008937501cee18b8c9",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
-        ["parts/permitted", "parts/job", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "4ca419caa6c4781815a7a66f10d37d71c987d846",
-        [timeout_set, ordered_list, jobs, scratch],
-        ["parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"];
-    READ_JOB: "d3ab838f41a6c563c0a09cb757a03301db9b16f8", [timeout_set, jobs], ["parts/job", "read_job"];
-    AGREE: "ac56a1ab430805926e10c3f459e76a4b69601ca5", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "d0aab8cd0b7a12703d63e3bd8329dd166e0e0f1c",
-        [timeout_set, jobs, control, dead, dead_messages],
-        ["parts/clock", "parts/job", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "de755103a4de69b04bb425b17db93be34011f1f0",
-        [timeout_set, channel, jobs],
-        ["parts/job", "reschedule_job"];
+        ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld", "offer_jobs"];
+    OFFER_HELD: "c08608c4a1cad6d10f2e2282b790e7cbaf32db3a",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, target, inbox, messages, retries, dead,
+         dead_messages, control, notes],
+        ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
+         "parts/nearer_end", "parts/throttled", "offer_jobs"];
+    CANCEL_JOBS: "893ac2a960a0c3dafb9d828286a095c3dc1da259",
+        [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers],
+        ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
+         "receive/record", "cancel_jobs"];
+    JOB_STATES: "dc10bbe7f27b7def214d5ade49d630a8c2fd6eec",
+        [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages],
+        ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter", "receive/record", "job_states"];
+    READ_JOB: "0aa3d2d29475dd6d6ce2b205b170759d30d29419", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
+    AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
+    SWEEP_JOBS: "064c8406dd8abed3a51a1d4314f7ea2db58c752a",
+        [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages],
+        ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
+    RESCHEDULE_JOB: "ada60d266ea8a5524afaab48bf015669765a814f",
+        [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers],
+        ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "dd1d31fe284ee6d3fdf94ccd13c814e3a2c49217",
+    CHANGE_SCHEDULE: "e0f1fb4a72f061c8bab40df3759df7a7c4d6fbf1",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records],
-        ["parts/permitted", "parts/job", "change_schedule"];
+        ["parts/permitted", "parts/field", "parts/job", "change_schedule"];
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "e9efff77b097054feb4b0b2351148139e60aec5c", [timeout_set, channel], ["reschedule"];
+    RESCHEDULE: "ab5fb8816a2da3a419fac532b4266f6f03cdf549", [timeout_set, channel, jobs, notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -106,29 +115,30 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "7a786ec4785bb2bbd3e3409a9748d7b036529c44",
-        [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel],
-        ["parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover",
-         "receive/limits", "receive/claim", "receive"];
+    RECEIVE: "5da4318d850621dd2df146a6f95ce7009d880302",
+        [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
+         notes],
+        ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
+         "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],
         ["parts/behind", "read_messages"];
     READ_IN_FLIGHT: "09e7aed5eb235d6bddb74e5c92738ff0940f3002", [messages, leases], ["read_in_flight"];
-    READ_DEAD: "5ae2e71a5367741900078acff07f323e417ecb20",
+    READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "ab15e13bd53aba73749c159c59b8521d3205ee07",
-        [dead, dead_messages, messages, retries, scratch, channel],
-        ["parts/permitted", "parts/letter", "receive/record", "requeue_dead"];
+    REQUEUE_DEAD: "6ec8bf00a970f046af57b523610bb6761e8a06c3",
+        [dead, dead_messages, messages, retries, scratch, channel, jobs, notes],
+        ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "9e42a5136d8d41ef3712c29e7370850ba1084173",
+    REMOVE_MESSAGE: "bdabb9833a8198ce9d87fb97515480e3075cc50d",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "51cc0d839b1af53e6e53b66d0259325f5e08c08d",
-        [target, inbox, messages, leases, retries, control, scratch],
-        ["parts/permitted", "receive/record", "release_all"];
+    RELEASE_ALL: "594c3f7ca1206494f2f0c1d393749ace770e2d21",
+        [target, inbox, messages, leases, retries, control, scratch, jobs, notes],
+        ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",
         [target, receipt, scratch],
@@ -326,7 +336,8 @@ impl Call {
 /// Gives what receivers have left back to the target, a part of it, if they have been silent for this long.
 pub(crate) fn release_all(keys: &Keys, of_messages: &MessageKeys, silent_ms: u128) -> Call {
     let MessageKeys { inbox, messages, leases, retries, control, .. } = of_messages;
-    let keys = [keys.target(), inbox, messages, leases, retries, control, keys.scratch()];
+    let (jobs, notes) = (keys.jobs(), keys.notes());
+    let keys = [keys.target(), inbox, messages, leases, retries, control, keys.scratch(), &jobs, &notes];
     RELEASE_ALL.on(&keys).number(silent_ms)
 }
 

@@ -245,7 +245,7 @@ impl<T: 'static> DelayedQueue<T> {
         let entry = self.entry_of(op, ticket)?;
         let keys = &self.queue.keys;
         let call = scripts::RESCHEDULE
-            .on(&[keys.timeout_set(), keys.channel()])
+            .on(&[keys.timeout_set(), keys.channel(), &keys.jobs(), &keys.notes()])
             .arg(when.base())
             .number(time)
             .arg(entry);

@@ -87,6 +87,9 @@ impl Turn {
         let (most_dead, dead_age) = settings.dead_letters;
         let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel } =
             of_messages;
+        let holding =
+            (1..).zip(&self.acknowledge).filter_map(|(number, done)| Some((number, done.holds.clone()?)));
+        let holding: Vec<(u32, Bytes)> = holding.collect();
         let mut call = scripts::RECEIVE
             .on(&[
                 keys.target(),
@@ -99,6 +102,9 @@ impl Turn {
                 dead_messages,
                 control,
                 channel,
+                keys.timeout_set(),
+                &keys.jobs(),
+                &keys.notes(),
             ])
             .arg(receiver.clone())
             .arg(Bytes::copy_from_slice(&token))
@@ -113,6 +119,7 @@ impl Turn {
             .number(self.acknowledge.len())
             .number(self.extend.len())
             .number(self.settle.len())
+            .number(holding.len())
             .args(self.acknowledge.iter().map(|to_settle| to_settle.member.bytes()))
             .args(self.extend.iter().map(Member::bytes));
         for ToSettle { member, settlement, .. } in &self.settle {
@@ -126,6 +133,9 @@ impl Turn {
             };
             call = call.arg(verb).arg(member.bytes()).number(ms).arg(reason);
             call = call.arg(error.to_owned());
+        }
+        for (number, id) in holding {
+            call = call.number(number).arg(id);
         }
         call.idempotent()
     }

@@ -160,6 +160,7 @@ impl Deliveries {
             failed: record.failed,
             lost: record.lost,
             first: record.first,
+            job: record.job,
             payload: record.payload,
         };
         let claims: Vec<Claim> = claims.into_iter().map(claim).collect();

@@ -4,13 +4,15 @@
 -- KEYS   1 target   2 inbox   3 messages: id -> record   4 leases: id, delivery number -> end, epoch ms
 --        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, clock, results, claims
 --        7 dead letters: id -> time, epoch ms   8 dead messages: their content   9 control   10 channel of retries
+--        11 timeout set   12 jobs   13 notes: what travels with them
 -- ARGV   1 id of the receiver   2 token of this call: 16 bytes that begin with the time   3 most messages
 --        4 policy of this receiver: see record.lua   5 most dead letters, or 0   6 their greatest age in ms, or 0
 --        7 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead letters)
 --        8 a random number
 --        9 what the clock showed when this receiver was last answered, epoch ms, or 0; 10 how many ms later it meant to call
 --        11 how many deliveries to acknowledge, a; 12 to extend, e; 13 to settle in another way, s
---        14.. a members, e members, then s times: verb, member, ms, reason, error
+--        14 how many of those to acknowledge are jobs that hold their ids, j
+--        15.. a members, e members, then s times: verb, member, ms, reason, error; then j times: its number among the a, id
 -- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
 --        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
 --        letters to be sent, messages whose records are gone, 1 if keys do not agree or 0, ms for which no more may be claimed or
@@ -28,7 +30,7 @@ local noted = {
 }
 local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
 local last, pause = tonumber(ARGV[9]), tonumber(ARGV[10])
-local acks, extends, others = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local acks, extends, others, holding = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
 local _, _, lease = struct.unpack('>HHI4', policy)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -84,7 +86,7 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     return out
 end
 
-local control = redis.pcall('HMGET', KEYS.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next', 'spared')
+local control = redis.pcall('HMGET', KEYS.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next', 'spared', 'notes')
 
 local function look(last, expected)
     local has_ended = lease_ends and lease_ends <= now
@@ -145,9 +147,13 @@ local function settled(count, ok, done)
         end
     end
 end
-local at = 14
+local at = 15
 if acks > 0 then
-    settled(acks, pcall(acknowledge, ARGV, at, at + acks - 1))
+    local ok, done = pcall(acknowledge, ARGV, at, at + acks - 1)
+    settled(acks, ok, done)
+    if ok and holding > 0 then
+        pcall(end_acknowledged, ARGV, at, done, ARGV, #ARGV - 2 * holding + 1)
+    end
     at = at + acks
 end
 if extends > 0 then
@@ -165,7 +171,7 @@ end
 -- The receipt of the call before is still there, so no other try of this one was executed: it would have left
 -- its own.
 local is_first_try = receipt and #receipt >= 16
-local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try)
+local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try, control[9])
 local recovered, trimmed, apart, left, hold = 0, 0, 0, 0, -1
 local ok, refused = pcall(function()
     if control.err then

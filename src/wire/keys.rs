@@ -14,7 +14,7 @@
 //! | receipt of payloads that were returned to their list | `redelay:returned:` + tag + `:` + id |
 //! | retries that are due earlier, for other receivers | channel `redelay:receivers:` + tag |
 //! | inbox, messages, leases, retries, receipts, dead letters, control of receivers | `redelay:inbox:` … + tag; behind a second colon if the name has a brace |
-//! | jobs, throttles; schedules and their records | `redelay:jobs:` … + tag, like those |
+//! | jobs, what travels with them, throttles; schedules and their records | `redelay:jobs:` … + tag, like those |
 //! | the number of partitions of a partitioned queue | `redelay:partitions:` + tag |
 //! | scratch: absent before and after each script | `redelay:scratch:` + tag |
 //!
@@ -166,9 +166,14 @@ impl Keys {
         }
     }
 
-    /// The hash of pending jobs, by their ids.
+    /// The hash of jobs, by their ids.
     pub(crate) fn jobs(&self) -> Bytes {
         self.marked("redelay:jobs:")
+    }
+
+    /// The sorted set of what travels with jobs.
+    pub(crate) fn notes(&self) -> Bytes {
+        self.marked("redelay:job-notes:")
     }
 
     /// The sorted set of schedules by their next runs, and the hash of their records.
@@ -233,6 +238,7 @@ pub(crate) fn type_of(key: &[u8]) -> &'static str {
         "redelay:leases:",
         "redelay:retries:",
         "redelay:dead:",
+        "redelay:job-notes:",
         "redelay:schedules:",
     ];
     const HASHES: &[&str] = &[
@@ -339,7 +345,7 @@ mod tests {
             keys.of_messages();
         let [schedules, schedule_records] = keys.schedules();
         let lists = [keys.target(), keys.ordered_list(), keys.quarantine(), keys.scratch(), &inbox];
-        let sets = [keys.timeout_set(), &leases, &retries, &dead, &schedules];
+        let sets = [keys.timeout_set(), &leases, &retries, &dead, &keys.notes(), &schedules];
         let hashes =
             [keys.claims(), &messages, &receipts, &dead_messages, &control, &keys.jobs(), &schedule_records];
         let strings =

@@ -33,6 +33,7 @@ pub struct Context {
     attempt: u32,
     is_last_attempt: bool,
     first_received: SystemTime,
+    job_id: Option<Arc<[u8]>>,
     pub(super) cancelled: CancellationToken,
 }
 
@@ -44,6 +45,7 @@ impl Context {
             attempt: delivery.attempt(),
             is_last_attempt: delivery.is_last_attempt(),
             first_received: delivery.first_received(),
+            job_id: delivery.job_id().map(Arc::from),
             cancelled: CancellationToken::new(),
         }
     }
@@ -101,6 +103,21 @@ impl Context {
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.is_last_attempt
+    }
+
+    /// The id of the job: see [`Delivery::job_id`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// if let Some(id) = context.job_id() {
+    ///     println!("job {}", String::from_utf8_lossy(id));
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn job_id(&self) -> Option<&[u8]> {
+        self.job_id.as_deref()
     }
 
     /// When the message was received for the first time, by the server's clock.

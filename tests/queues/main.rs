@@ -3,6 +3,7 @@
 mod announced;
 mod dead_letters;
 mod handlers;
+mod held_jobs;
 mod inspector;
 mod inspector_checks;
 mod jobs;

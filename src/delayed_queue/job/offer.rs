@@ -22,7 +22,8 @@ use crate::queue::Op;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::telemetry::events::Span;
 use crate::wire::entry::{self, EntryFormat};
-use crate::wire::keys::Keys;
+use crate::wire::job::HOLDS;
+use crate::wire::keys::{Keys, MessageKeys};
 use crate::wire::time;
 
 /// The most jobs of one call.
@@ -98,6 +99,8 @@ pub enum Offered {
     Kept(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
     /// The id was taken, and the new job has replaced the old one. This is the due time.
     Replaced(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
+    /// A receiver has the job that holds the id. That goes on, and this offer is not stored.
+    Running,
     /// Another job was accepted recently. The next one is accepted from this time on.
     Throttled(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
 }
@@ -116,6 +119,7 @@ struct Prepared<R> {
     timeout: Option<Duration>,
     policy: Policy,
     throttle: Option<Duration>,
+    data: Data,
     /// What the future returns.
     result: fn(Vec<Offered>) -> R,
 }
@@ -134,6 +138,23 @@ struct Prepare {
     /// Empty for a payload without an id.
     id: Bytes,
     entry: Bytes,
+}
+
+/// What travels with a job, as the script of offers gets it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Data {
+    /// Whether the id is taken until the job is done.
+    holds: bool,
+}
+
+impl Data {
+    /// Flags, what the expiry counts from, the expiry, headers; nothing if there is nothing to say.
+    fn bytes(self) -> Bytes {
+        match self.holds {
+            true => Bytes::from_static(&[HOLDS, b'-', 0, 0, 0, 0, 0, 0]),
+            false => Bytes::new(),
+        }
+    }
 }
 
 /// What to do while an id is taken.
@@ -236,6 +257,7 @@ impl Offer {
                 timeout,
                 policy: Policy::Keep,
                 throttle: None,
+                data: Data::default(),
                 result: |offered| offered[0],
             }))
         })))
@@ -290,6 +312,7 @@ impl<T: 'static> DelayedQueue<T> {
                 timeout: None,
                 policy: Policy::Keep,
                 throttle: None,
+                data: Data::default(),
                 result: |offered| offered,
             }))
         };
@@ -402,6 +425,39 @@ impl<R> JobOffer<R> {
     /// ```
     pub fn throttle(self, window: Duration) -> Self {
         self.with(|job| job.throttle = Some(window))
+    }
+
+    /// **The id is taken until the job is done**: until its message is acknowledged, removed or cancelled, not
+    /// only until it is due. It stays taken while the payload is ready, while a handler works on it, while it
+    /// waits for a retry, and as a dead letter. Without this option it is free once the job is due.
+    ///
+    /// While the id is taken, an offer of it answers, whether or not it has this option itself:
+    ///
+    /// | the job is | [`keep`](Self::keep) and [`keep_earliest`](Self::keep_earliest) | [`replace`](Self::replace) and [`debounce`](Self::debounce) |
+    /// |---|---|---|
+    /// | pending | as without this option | as without this option |
+    /// | ready, or a dead letter | [`Offered::Kept`] | [`Offered::Replaced`]: it is removed, and the new job is pending |
+    /// | waiting for a retry | [`Offered::Kept`]; `keep_earliest` replaces it if the new job is due before the retry | [`Offered::Replaced`] |
+    /// | in the hands of a handler | [`Offered::Kept`] | [`Offered::Running`]: nothing is stored |
+    ///
+    /// **What takes payloads without a receiver ends the job**: `take`, and whatever Java does with a payload.
+    /// The id is found to be free then by the next offer of it, or within a minute. Payloads that are equal are
+    /// interchangeable: of several such jobs, the one that was due first is the first to be done.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::delayed_queue::Offered;
+    /// # async fn example(callbacks: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// let offer = callbacks.offer(&17, Duration::from_secs(60)).id("merchant-17").until_done();
+    /// if let Offered::Kept(_) = offer.await? {
+    ///     println!("the callback of this merchant is not done yet");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn until_done(self) -> Self {
+        self.with(|job| job.data.holds = true)
     }
 
     /// Uses this timeout for each call instead of the client's command timeout, as [`Offer::timeout`].
@@ -524,15 +580,34 @@ impl<R> Prepared<R> {
     ) -> Result<Vec<Offered>> {
         let Place { queue, batcher } = place;
         let keys = &queue.keys;
-        let ids = keys.jobs();
+        let (ids, notes, data) = (keys.jobs(), keys.notes(), self.data.bytes());
+        let of_messages = keys.of_messages();
         let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
-        let script = if throttle > 0 { &scripts::OFFER_THROTTLED } else { &scripts::OFFER_JOBS };
-        let call = |receipt: &Bytes, base: String| {
-            let named =
-                [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
-            let args = jobs
-                .iter()
-                .flat_map(|job| [Bytes::from(job.time.to_string()), job.id.clone(), job.entry.clone()]);
+        let call = |finds_holders: bool, receipt: &Bytes, base: String| {
+            let mut named =
+                vec![keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
+            let script = match (finds_holders, throttle > 0) {
+                (true, _) => {
+                    let MessageKeys { inbox, messages, retries, dead, dead_messages, control, .. } =
+                        &of_messages;
+                    named.extend([
+                        keys.target(),
+                        inbox,
+                        messages,
+                        retries,
+                        dead,
+                        dead_messages,
+                        control,
+                        &notes,
+                    ]);
+                    &scripts::OFFER_HELD
+                }
+                (false, true) => &scripts::OFFER_THROTTLED,
+                (false, false) => &scripts::OFFER_JOBS,
+            };
+            let args = jobs.iter().flat_map(|job| {
+                [Bytes::from(job.time.to_string()), job.id.clone(), job.entry.clone(), data.clone()]
+            });
             script
                 .on(&named)
                 .keys(throttles.iter().cloned())
@@ -543,8 +618,16 @@ impl<R> Prepared<R> {
                 .number(throttle)
                 .args(args)
         };
-        let reply = batcher.offer_jobs(self.timeout, self.when, call).await;
-        let mut parts = reply.map_err(|error| op.failed(error))?.into_iter();
+        let offer = async |finds_holders| {
+            let call = |receipt: &Bytes, base: String| call(finds_holders, receipt, base);
+            batcher.offer_jobs(self.timeout, self.when, call).await.map_err(|error| op.failed(error))
+        };
+        let mut parts = if data.is_empty() { offer(false).await? } else { offer(true).await? };
+        if parts == [Reply::Nil] {
+            // A job holds one of the ids, or may hold it. Nothing is stored.
+            parts = offer(true).await?;
+        }
+        let mut parts = parts.into_iter();
         let (_base, head) = (parts.next(), parts.next().unwrap_or(Reply::Nil));
         op.on_head(op.optional_score(head)?);
         let mut offered = Vec::with_capacity(jobs.len());
@@ -554,6 +637,7 @@ impl<R> Prepared<R> {
                 Some(b"stored") => Offered::Stored(at),
                 Some(b"kept") => Offered::Kept(at),
                 Some(b"replaced") => Offered::Replaced(at),
+                Some(b"running") => Offered::Running,
                 Some(b"throttled") => Offered::Throttled(at),
                 _ => return Err(op.failed(queue.conn.desynchronised())),
             });

@@ -8,8 +8,9 @@
 local Claims = {BYTES = 1048576, AGAIN = 131072, MANY = 16, LONG = string.rep('x', 65)}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
-function Claims.new(noted, token, policy, now, till, is_first_try)
+function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
     return {
+        has_notes = has_notes, now = now,
         noted = noted, token = token, policy = policy, till = till, till_text = string.format('%d', till),
         first = struct.pack('>I6', now), is_first_try = is_first_try, ids = {}, members = {}, records = {}, bytes = 0,
         -- The new messages among them have numbers in a row. The others are named by their members.
@@ -62,7 +63,7 @@ function Claims.retries(claims, most, now)
                 return
             end
             local delivery, failed, lost = counts(record)
-            record = header(delivery + 1, failed, lost, claims.policy, first_of(record)) .. payload_in(record)
+            record = claimed_again(changed(record, delivery + 1, failed, lost, claims.policy), claims.first)
             redis.call('HSET', KEYS.messages, id, record)
             local member = id .. string.sub(record, 2, 5)
             redis.call('ZADD', KEYS.leases, claims.till_text, member)
@@ -92,11 +93,50 @@ local function are_free(claims, count)
     return true
 end
 
+-- Looks for what travels with a payload: the first note that is not that of a pending job. Equal payloads become ready in the order
+-- of their notes, so the next one is pending, too, unless the entry was given another time by something else. Returns the note,
+-- its data, and the field of the id if it holds that; or nil. `seen` has the last note of each payload that this call has looked at.
+local function travels_with(payload, seen)
+    local sha1 = redis.sha1hex(payload)
+    for _ = 1, 4 do
+        local from = seen[sha1] and '(' .. seen[sha1] or '[' .. sha1
+        local note = redis.call('ZRANGE', KEYS.notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', '0', '1')[1]
+        if not note then
+            return nil
+        end
+        local data = string.sub(note, 41)
+        local id = id_in(data)
+        local due = redis.call('ZSCORE', KEYS.timeout_set, entry_with(id, payload))
+        seen[sha1] = note
+        if has_flag(data, HOLDS) and not due then
+            local field = redis.call('HGET', KEYS.jobs, id)
+            if not field or kind_of(field) == 'h' and entry_of(field) == entry_with(id, payload) then
+                return note, with_flag(data, CANCELLED, false), field and first_of(field) or due_in(data)
+            end
+            -- Another job has this id.
+            return note, with_flag(data, HOLDS, false)
+        elseif not has_flag(data, HOLDS) and tonumber(due) ~= due_in(data) then
+            return note, data
+        end
+    end
+end
+
+-- Notes that the messages of these jobs are claimed: {note, data, first offer or nil, id of the message}.
+local function claim_jobs(jobs)
+    for _, job in ipairs(jobs) do
+        local note, data, first, message = unpack(job, 1, 4)
+        redis.pcall('ZREM', KEYS.notes, note)
+        if first then
+            redis.pcall('HSET', KEYS.jobs, id_in(data), claimed_field(first, message))
+        end
+    end
+end
+
 -- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns
 -- whether it came to the end of the list.
 function Claims.payloads(claims, is_inbox, most)
-    local chunk = 16
-    local fresh = header(1, 0, 0, claims.policy, claims.first)
+    local chunk, seen = 16, {}
+    local fresh = new_record(claims.policy, claims.first)
     local number = string.sub(fresh, 2, 5)
     if claims.new == 0 then
         claims.from = #claims.members
@@ -113,7 +153,7 @@ function Claims.payloads(claims, is_inbox, most)
             -- The next call has other ids.
             return false
         end
-        local fields, leases, count, is_full = {}, {}, 0, false
+        local fields, leases, count, is_full, jobs = {}, {}, 0, false, {}
         for _, payload in ipairs(payloads) do
             local bytes = claims.bytes + #payload
             if bytes > Claims.BYTES and #claims.members > 0 then
@@ -123,6 +163,13 @@ function Claims.payloads(claims, is_inbox, most)
             claims.bytes = bytes
             local id = new_id(claims.token, #claims.members)
             local member, record = id .. number, fresh .. payload
+            if claims.has_notes then
+                local note, data, first = travels_with(payload, seen)
+                if note then
+                    record = with_data(record, claims.first, data, '')
+                    jobs[#jobs + 1] = {note, data, first or false, id}
+                end
+            end
             count = count + 1
             fields[2 * count - 1], fields[2 * count] = id, record
             leases[2 * count - 1], leases[2 * count] = claims.till_text, member
@@ -158,6 +205,7 @@ function Claims.payloads(claims, is_inbox, most)
             error(popped.err, 0)
         end
         claims.new = claims.new + count
+        claim_jobs(jobs)
         if is_full then
             return false
         elseif #payloads < wanted then

@@ -1,5 +1,5 @@
 -- Settles deliveries. A part of `receive`.
--- Provides  acknowledge, extend, settle
+-- Provides  acknowledge, end_acknowledged, extend, settle
 -- A delivery is named by its member of the leases: message id (16 bytes) and delivery number (4). It holds as long as it
 -- is there, so an older delivery of the same message changes nothing.
 
@@ -40,6 +40,32 @@ local function acknowledge(members, from, to)
     return results
 end
 
+-- Frees the ids that acknowledged jobs have held, of the members from `from` on. `results` says which of these are done. `jobs` has,
+-- from `at` to its end, the number of a member and its id, number, id... If that is refused, a sweep finds them.
+local function end_acknowledged(members, from, results, jobs, at)
+    local ids, messages = {}, {}
+    for i = at, #jobs, 2 do
+        local number = tonumber(jobs[i])
+        if results[number] == '1' then
+            ids[#ids + 1] = jobs[i + 1]
+            messages[#messages + 1] = string.sub(members[from + number - 1], 1, 16)
+        end
+    end
+    if #ids == 0 then
+        return
+    end
+    local fields, done = redis.call('HMGET', KEYS.jobs, unpack(ids)), {}
+    for i, id in ipairs(ids) do
+        local field = fields[i]
+        if field and kind_of(field) == 'm' and message_of(field) == messages[i] then
+            done[#done + 1] = id
+        end
+    end
+    if #done > 0 then
+        redis.call('HDEL', KEYS.jobs, unpack(done))
+    end
+end
+
 -- Lets leases end at `till`. Never shortens one.
 local function extend(members, from, to, till)
     local results, holding = held(members, from, to)
@@ -75,12 +101,18 @@ local function settle(noted, now, verb, member, ms, reason, error)
         return '0'
     end
     local delivery, failed, lost = counts(record)
+    if is_cancelled(record) then
+        redis.call('HDEL', KEYS.messages, id)
+        end_job(data_in(record), id)
+        return '1'
+    end
     if verb == 'x' then
         local refused = bury(id, record, now, reason, error)
         return refused or 'd'
     end
     if verb == 'u' and delivery == 1 and failed + lost == 0 then
         if type(redis.pcall('LPUSH', KEYS.target, payload_in(record))) == 'number' then
+            make_ready(record, id)
             redis.call('HDEL', KEYS.messages, id)
             return '1'
         end
@@ -88,7 +120,7 @@ local function settle(noted, now, verb, member, ms, reason, error)
     end
     if verb == 'f' then
         local most = policy_of(record)
-        record = header(delivery, failed + 1, lost, stored_policy(record), first_of(record)) .. payload_in(record)
+        record = with_error(changed(record, delivery, failed + 1, lost, stored_policy(record)), error)
         if failed + 1 >= most then
             local refused = bury(id, record, now, 'attempts', error)
             return refused or 'd'

@@ -316,7 +316,7 @@ impl Work {
     async fn cancel(&self, id: &[u8]) {
         let begun = [self.book.begin(id, Call::MayCancel)];
         let cancelled = self.queues.delayed.job(id).cancel().await;
-        self.book.answered(&begun, &cancelled, |_, is_cancelled| self.cancelled(*is_cancelled));
+        self.book.answered(&begun, &cancelled, |_, cancelled| self.cancelled(cancelled.is_removed()));
     }
 
     fn cancelled(&self, is_cancelled: bool) -> Call {
