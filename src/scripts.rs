@@ -53,30 +53,30 @@ scripts! {
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
-    OFFER_JOBS: "112c4b0ebb98e02f83158a5bb798373d92130a8c",
+    OFFER_JOBS: "94396e150205cd8d3c61830f1b53e53eb3a9480d",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
         ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "4788e8234ed8f50c9103e7008937501cee18b8c9",
+    OFFER_THROTTLED: "641f6e9d28141ef8e11b08888bbaa8c613e14cf7",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
         ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "c08608c4a1cad6d10f2e2282b790e7cbaf32db3a",
+    OFFER_HELD: "b5e7984ac29a967ba9307fd1203ea4cc3d14fc06",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, target, inbox, messages, retries, dead,
          dead_messages, control, notes],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "893ac2a960a0c3dafb9d828286a095c3dc1da259",
+    CANCEL_JOBS: "e1a92bb2bf92cf199c026fc4cec636a30f39b101",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers],
         ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "receive/record", "cancel_jobs"];
-    JOB_STATES: "dc10bbe7f27b7def214d5ade49d630a8c2fd6eec",
+    JOB_STATES: "6ab1876c62270dd9ca53e935347d8439b276f9f4",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter", "receive/record", "job_states"];
     READ_JOB: "0aa3d2d29475dd6d6ce2b205b170759d30d29419", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "064c8406dd8abed3a51a1d4314f7ea2db58c752a",
+    SWEEP_JOBS: "7e62795d90749f51605e07eb32a1a94bf98c7a34",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages],
         ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "ada60d266ea8a5524afaab48bf015669765a814f",
+    RESCHEDULE_JOB: "15e45c99dc4a7129f2f13ad61362de25c5578fb8",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
@@ -86,7 +86,7 @@ scripts! {
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "ab5fb8816a2da3a419fac532b4266f6f03cdf549", [timeout_set, channel, jobs, notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "fac30924adb9a5c265bddd38019663447990de71", [timeout_set, channel, jobs, notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -115,7 +115,7 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "5da4318d850621dd2df146a6f95ce7009d880302",
+    RECEIVE: "79119952fbe322c2cb1031768e25e823a6685347",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes],
         ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
@@ -127,7 +127,7 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "6ec8bf00a970f046af57b523610bb6761e8a06c3",
+    REQUEUE_DEAD: "c4b7dbe55e3ce1e77ca18105211f022c682bd8a6",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes],
         ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
@@ -136,7 +136,7 @@ scripts! {
     REMOVE_MESSAGE: "bdabb9833a8198ce9d87fb97515480e3075cc50d",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "594c3f7ca1206494f2f0c1d393749ace770e2d21",
+    RELEASE_ALL: "47f5889450d44125e723a755abb58cc49246c744",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes],
         ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
@@ -235,7 +235,7 @@ fn called(line: &str) -> impl Iterator<Item = &str> {
     let is_call = line.contains("call('");
     let quoted = line.split('\'').skip(1).step_by(2).filter(move |_| is_call);
     let is_command = |word: &&str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    const OPTIONS: [&str; 7] = ["WITHSCORES", "LIMIT", "COUNT", "MAXLEN", "RANK", "BYSCORE", "REV"];
+    const OPTIONS: [&str; 8] = ["WITHSCORES", "LIMIT", "COUNT", "MAXLEN", "RANK", "BYSCORE", "BYLEX", "REV"];
     quoted.filter(is_command).filter(|word| !OPTIONS.contains(word))
 }
 

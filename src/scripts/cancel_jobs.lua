@@ -11,6 +11,7 @@
 local budget = tonumber(ARGV[1])
 local reply, ids_of, pending = {-1}, {}, 0
 redis.call('LLEN', KEYS.ordered_list)
+check_notes()
 ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {})
 
 local function remove(i, entry, field)

@@ -54,7 +54,9 @@ for i = 6, #ARGV, 4 do
                 known_id, known_field = id, field
             elseif KNOWS_HOLDERS then
                 holder = holder_of(id, field)
-                first = holder and holder.first
+                if holder then
+                    first, known_id, known_field = holder.first, id, field
+                end
             end
         end
     end
@@ -110,7 +112,7 @@ if #changes == 0 then
     local outcome = redis.call('GET', KEYS.receipt)
     return outcome and remembered(outcome) or reply
 end
-if has_data then
+if has_data or replaces and KNOWS_HOLDERS then
     check_notes()
 end
 if replaces or #changes > 1 then
@@ -136,7 +138,7 @@ end
 local function refuse(i, error, added)
     local undone = 0
     if i == 1 then
-        if not changes[1].old then
+        if not changes[1].old and not changes[1].holder then
             -- A field without an entry does no harm.
             redis.pcall('HDEL', KEYS.jobs, changes[1].id)
         end

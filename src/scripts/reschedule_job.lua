@@ -24,10 +24,7 @@ if not entry then
     end
     return {due, false}
 end
-if kind_of(field) ~= 'p' then
-    redis.call('ZADD', KEYS.notes, 'XX', 0, '') -- changes nothing, but fails without the permission
-    move_note(ARGV[3], field, due)
-end
+move_note(ARGV[3], field, due)
 redis.call('ZADD', KEYS.timeout_set, 'XX', score, entry)
 local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head.err or head[1] == entry then

@@ -1,5 +1,6 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, CANCELLED, KEPT, data_of, due_in, id_in, has_flag, with_flag, entry_with, add_note, remove_note, move_note
+-- Provides  HOLDS, CANCELLED, KEPT, data_of, due_in, id_in, has_flag, with_flag, entry_with, check_notes, add_note,
+--           remove_note, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits under the
 -- SHA-1 of its payload, in a sorted set whose members all have the score 0: the SHA-1 in 40 hex digits, and the data, which begins
 -- with the due time. So the notes of equal payloads are in the order in which these become ready. The data is: due time (epoch ms,
@@ -44,6 +45,13 @@ local function entry_with(id, payload)
     return string.char(#id) .. id .. struct.pack('<I8', #payload) .. payload
 end
 
+-- Fails, before the first write, if notes cannot be read or written. Changes nothing.
+local function check_notes()
+    redis.call('ZRANGE', KEYS.notes, 0, 0)
+    redis.call('ZREM', KEYS.notes, '')
+    redis.call('ZADD', KEYS.notes, 'XX', 0, '')
+end
+
 local function add_note(payload, data)
     return redis.pcall('ZADD', KEYS.notes, 0, redis.sha1hex(payload) .. data)
 end
@@ -58,15 +66,16 @@ local function remove_note(payload, due, id)
     end
 end
 
--- The pending job of this id, with this field, is due at another time: its field and its note say so.
+-- The pending job of this id, with this field, is due at another time: its field and its note say so. This is the first write.
 local function move_note(id, field, due)
     local entry, kind = entry_of(field), kind_of(field)
     if kind == 'p' then
         return
     end
     local payload = string.sub(entry, 10 + string.byte(entry))
-    local data = remove_note(payload, due_of(field), id)
+    check_notes()
     redis.call('HSET', KEYS.jobs, id, field_of(kind, first_of(field), due, entry))
+    local data = remove_note(payload, due_of(field), id)
     if data then
         add_note(payload, packed_time(due) .. string.sub(data, 7))
     end
