@@ -5,7 +5,9 @@ use std::time::Duration;
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
 use redelay::{BlockingQueue, Client, DelayedQueue, Delivery};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, JOBS, MINUTE, ORDERED_LIST, TARGET, TIMEOUT_SET, ms, soon, text_queues};
+use redelay_support::{
+    HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, ms, soon, text_queues,
+};
 
 const NOTES: &str = "redelay:job-notes:{q}";
 
@@ -261,5 +263,62 @@ async fn equal_payloads_are_interchangeable() {
     assert_eq!(got, [Some("x".into()), Some("y".into()), Some("z".into()), None]);
     assert_eq!(delayed.job_states(["x", "y", "z"]).await.unwrap(), [None, None, None]);
     assert!(matches!(delayed.job("pending").state().await.unwrap(), Some(JobState::Pending { .. })));
+    held.client.shutdown().await;
+}
+
+/// What Java, or a `take`, has taken is found without an offer of the id; what waits behind it stays.
+#[tokio::test]
+async fn a_sweep_frees_ids_of_payloads_that_others_have_taken() {
+    let server = Server::start();
+    let sweeping = builder(&server).sweep_interval(Duration::from_secs(1));
+    let Queues { client, ready, delayed } = Queues::of_texts(sweeping).await;
+    for id in ["a", "b", "c"] {
+        delayed.offer(id, Duration::ZERO).id(id).until_done().await.unwrap();
+        tokio::time::sleep(ms(2)).await;
+    }
+    delayed.offer("d", HOUR).id("d").until_done().await.unwrap();
+    until_async("they are ready", || async { ready.len().await.unwrap() == 3 }).await;
+    server.cmd(["LPOP", TARGET]);
+    let ids = || {
+        let mut ids: Vec<String> = server.get(["HKEYS", JOBS]);
+        ids.sort();
+        ids
+    };
+    until_async("the first id is free", || async { ids() == ["b", "c", "d"] }).await;
+    assert_eq!(server.get::<usize, _>(["ZCARD", NOTES]), 3);
+    assert_eq!(soon(ready.take()).await.unwrap(), "b");
+    assert_eq!(soon(ready.take()).await.unwrap(), "c");
+    until_async("the others are free", || async { ids() == ["d"] }).await;
+    assert!(delayed.job("d").cancel().await.unwrap().is_removed());
+    assert_eq!(server.get::<usize, _>(["ZCARD", NOTES]), 0);
+    let flag: Option<String> = server.get(["HGET", "redelay:control:{q}", "notes"]);
+    assert_eq!(flag.as_deref(), Some("1"));
+    until_async("receivers look for no notes any more", || async {
+        server.get::<Option<String>, _>(["HGET", "redelay:control:{q}", "notes"]).is_none()
+    })
+    .await;
+    client.shutdown().await;
+}
+
+/// A job whose message was deleted by hand, or whose letter was removed, holds no id.
+#[tokio::test]
+async fn an_id_is_free_once_its_message_is_removed_in_whatever_way() {
+    let held = Held::new().await;
+    held.bring(Is::Waiting).await;
+    assert_eq!(held.ready.unsettled().remove_all(10).await.unwrap(), 1);
+    assert!(matches!(held.offer("2", HOUR).await, Offered::Stored(_)));
+    assert!(held.delayed.job("a").cancel().await.unwrap().is_removed());
+    held.bring(Is::Dead).await;
+    assert_eq!(held.ready.dead_letters().remove_all(10).await.unwrap(), 1);
+    assert!(matches!(held.offer("2", HOUR).await, Offered::Stored(_)));
+    assert!(held.delayed.job("a").cancel().await.unwrap().is_removed());
+    // Back to the target, bare: it is ready again.
+    held.bring(Is::Waiting).await;
+    assert_eq!(held.ready.release_all().await.unwrap(), 1);
+    assert_eq!(held.is().await, Some(Is::Ready));
+    let delivery = held.receive().await;
+    assert_eq!(delivery.job_id(), Some(&b"a"[..]));
+    delivery.ack().await.unwrap();
+    held.is_free("released").await;
     held.client.shutdown().await;
 }
