@@ -61,23 +61,23 @@ scripts! {
         ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld", "offer_jobs"];
     OFFER_HELD: "b5e7984ac29a967ba9307fd1203ea4cc3d14fc06",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, target, inbox, messages, retries, dead,
-         dead_messages, control, notes],
+         dead_messages, control, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
     CANCEL_JOBS: "e1a92bb2bf92cf199c026fc4cec636a30f39b101",
-        [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers],
+        [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "receive/record", "cancel_jobs"];
     JOB_STATES: "6ab1876c62270dd9ca53e935347d8439b276f9f4",
-        [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages],
+        [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter", "receive/record", "job_states"];
     READ_JOB: "0aa3d2d29475dd6d6ce2b205b170759d30d29419", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
     SWEEP_JOBS: "7e62795d90749f51605e07eb32a1a94bf98c7a34",
-        [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages],
+        [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "15e45c99dc4a7129f2f13ad61362de25c5578fb8",
-        [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers],
+        [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
     CHANGE_SCHEDULE: "e0f1fb4a72f061c8bab40df3759df7a7c4d6fbf1",
@@ -86,7 +86,7 @@ scripts! {
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "fac30924adb9a5c265bddd38019663447990de71", [timeout_set, channel, jobs, notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "fac30924adb9a5c265bddd38019663447990de71", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -117,7 +117,7 @@ scripts! {
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
     RECEIVE: "79119952fbe322c2cb1031768e25e823a6685347",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
-         notes],
+         notes, more_notes],
         ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
          "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
@@ -128,7 +128,7 @@ scripts! {
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
     REQUEUE_DEAD: "c4b7dbe55e3ce1e77ca18105211f022c682bd8a6",
-        [dead, dead_messages, messages, retries, scratch, channel, jobs, notes],
+        [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
@@ -137,7 +137,7 @@ scripts! {
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
     RELEASE_ALL: "47f5889450d44125e723a755abb58cc49246c744",
-        [target, inbox, messages, leases, retries, control, scratch, jobs, notes],
+        [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",
@@ -336,8 +336,19 @@ impl Call {
 /// Gives what receivers have left back to the target, a part of it, if they have been silent for this long.
 pub(crate) fn release_all(keys: &Keys, of_messages: &MessageKeys, silent_ms: u128) -> Call {
     let MessageKeys { inbox, messages, leases, retries, control, .. } = of_messages;
-    let (jobs, notes) = (keys.jobs(), keys.notes());
-    let keys = [keys.target(), inbox, messages, leases, retries, control, keys.scratch(), &jobs, &notes];
+    let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
+    let keys = [
+        keys.target(),
+        inbox,
+        messages,
+        leases,
+        retries,
+        control,
+        keys.scratch(),
+        &jobs,
+        &notes,
+        &more_notes,
+    ];
     RELEASE_ALL.on(&keys).number(silent_ms)
 }
 

@@ -356,6 +356,7 @@ impl DeadLetters {
     async fn requeue_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<usize> {
         let keys = &self.queue.keys;
         let MessageKeys { dead, dead_messages, messages, retries, channel, .. } = &self.keys;
+        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
         let call = scripts::REQUEUE_DEAD
             .on(&[
                 dead,
@@ -364,8 +365,9 @@ impl DeadLetters {
                 retries,
                 keys.scratch(),
                 channel,
-                &keys.jobs(),
-                &keys.notes(),
+                &jobs,
+                &notes,
+                &more_notes,
             ])
             .args(ids);
         op.len(op.run(call.idempotent()).await?)

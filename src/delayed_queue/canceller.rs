@@ -133,6 +133,7 @@ impl Canceller {
     ) -> Result<(), OpError> {
         let keys = &self.keys;
         let MessageKeys { inbox, messages, retries, dead, dead_messages, channel, .. } = &keys.of_messages();
+        let [notes, more_notes] = keys.notes();
         let mut left = ids.to_vec();
         let mut from: i64 = if left.len() > ALONE { 0 } else { -1 };
         let mut passes = 1;
@@ -143,7 +144,7 @@ impl Canceller {
                     keys.ordered_list(),
                     &keys.jobs(),
                     keys.scratch(),
-                    &keys.notes(),
+                    &notes,
                     keys.target(),
                     inbox,
                     messages,
@@ -151,6 +152,7 @@ impl Canceller {
                     dead,
                     dead_messages,
                     channel,
+                    &more_notes,
                 ])
                 .number(CANCEL_US)
                 .number(from)

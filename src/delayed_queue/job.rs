@@ -309,12 +309,13 @@ impl<T: 'static> Job<T> {
     async fn set_due(&self, op: Op<'_>, when: When, time: u64) -> Result<bool> {
         let keys = &self.queue.queue.keys;
         let MessageKeys { inbox, messages, retries, dead, dead_messages, channel, .. } = &keys.of_messages();
+        let [notes, more_notes] = keys.notes();
         let call = scripts::RESCHEDULE_JOB
             .on(&[
                 keys.timeout_set(),
                 keys.channel(),
                 &keys.jobs(),
-                &keys.notes(),
+                &notes,
                 keys.target(),
                 inbox,
                 messages,
@@ -322,6 +323,7 @@ impl<T: 'static> Job<T> {
                 dead,
                 dead_messages,
                 channel,
+                &more_notes,
             ])
             .arg(when.base())
             .number(time)

@@ -90,6 +90,7 @@ impl Turn {
         let holding =
             (1..).zip(&self.acknowledge).filter_map(|(number, done)| Some((number, done.holds.clone()?)));
         let holding: Vec<(u32, Bytes)> = holding.collect();
+        let [notes, more_notes] = keys.notes();
         let mut call = scripts::RECEIVE
             .on(&[
                 keys.target(),
@@ -104,7 +105,8 @@ impl Turn {
                 channel,
                 keys.timeout_set(),
                 &keys.jobs(),
-                &keys.notes(),
+                &notes,
+                &more_notes,
             ])
             .arg(receiver.clone())
             .arg(Bytes::copy_from_slice(&token))

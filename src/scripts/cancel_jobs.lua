@@ -1,7 +1,7 @@
 -- Removes jobs by their ids, as many as there is time for: pending ones; and those that hold their ids, whatever their state. One that
 -- is in flight is removed when its delivery ends.
 -- KEYS   1 timeout set   2 ordered list   3 jobs   4 scratch   5 notes   6 target   7 inbox   8 messages   9 retries   10 dead
---        11 dead messages   12 receivers: their channel
+--        11 dead messages   12 receivers: their channel   13 more notes
 -- ARGV   1 µs   2 where a pass through the ordered list goes on: an index from its tail; or -1: find each job by itself
 --        3 a text that is no entry   4.. ids
 -- Reply  {the next index, or -1 at the end of the list; for each id 1, 0 if there is no such job, 2 if it is in flight, or -1 if
@@ -46,6 +46,7 @@ for i = 4, #ARGV do
                 reply[i - 2] = request(holder.message)
             else
                 if holder then
+                    remove_holder_note(holder)
                     remove_holder(holder)
                 end
                 redis.call('HDEL', KEYS.jobs, ARGV[i])

@@ -1,5 +1,6 @@
 -- Tells the states of jobs.
 -- KEYS   1 timeout set   2 jobs   3 notes   4 target   5 inbox   6 messages   7 retries   8 dead   9 dead messages
+--        10 more notes
 -- ARGV   1.. ids, up to 100
 -- Reply  {for each id a state, and of what it is in: a number, a time in epoch ms, a text
 --        'none' 0 0 ''; 'pending' 0 due ''; 'ready' 0 due ''; 'running' attempt, time of its claim, ''; 'waiting' attempts so far, due,

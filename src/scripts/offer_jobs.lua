@@ -2,7 +2,7 @@
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
 --        5 jobs: id -> first offer, due time, entry   6 scratch
 --        with parts/holder.lua:   7 target   8 inbox   9 messages   10 retries   11 dead letters   12 dead messages   13 control
---        14 notes: what travels with jobs
+--        14 notes: what travels with jobs   15 more notes
 --        and the throttle of each job, if there are any
 -- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
 --        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'   4 the longest wait of 'debounce' in ms
@@ -112,10 +112,10 @@ if #changes == 0 then
     local outcome = redis.call('GET', KEYS.receipt)
     return outcome and remembered(outcome) or reply
 end
-if has_data or replaces and KNOWS_HOLDERS then
-    check_notes()
-end
 if replaces or #changes > 1 then
+    if KNOWS_HOLDERS then
+        check_notes()
+    end
     local outcome = redis.call('GET', KEYS.receipt)
     if outcome then
         return remembered(outcome)
@@ -148,39 +148,51 @@ local function refuse(i, error, added)
     return {false, error, undone}
 end
 
+-- What travels with the job waits for its payload to be claimed. What travelled with the one that it replaces does so no longer.
+-- Returns the server's error, or nil.
+local function note(change)
+    if change.old and kind_of(change.old_field) ~= 'p' then
+        remove_note(payload_of(entry_of(change.old_field)), due_of(change.old_field), change.id)
+    end
+    if change.holder then
+        remove_holder_note(change.holder)
+    end
+    if not change.data then
+        return nil
+    end
+    local flags, from, high, low = struct.unpack('>Bc1I2I4', change.data)
+    local expires = high * 4294967296 + low
+    if from == 'n' then
+        expires = (base > 0 and base or now) + expires
+    end
+    local data = data_of(change.due, change.id, flags, now, expires, string.sub(change.data, 9))
+    local noted = add_note(payload_of(change.entry), data)
+    return type(noted) == 'table' and noted or nil
+end
+
 -- Whether the entry stays as it is, which was pending without a field. Corrects the reply.
 local function is_kept(change, due)
     local is_kept = policy == 'keep' or policy == 'earliest' and change.due >= due
     reply[change.place] = is_kept and 'kept' or 'replaced'
     if is_kept then
         reply[change.place + 1] = due
-        change.due = due
+        if change.data then
+            remove_note(payload_of(change.entry), change.due, change.id)
+            change.due = due
+            note({entry = change.entry, due = due, id = change.id, data = change.data})
+        end
         redis.call('HSET', KEYS.jobs, change.id, field_of(change.kind, change.first, due, change.entry))
     end
     return is_kept
 end
 
--- What travels with the job waits for its payload to be claimed. What travelled with the one that it replaces does so no longer.
-local function note(change)
-    if change.old and kind_of(change.old_field) ~= 'p' then
-        remove_note(payload_of(entry_of(change.old_field)), due_of(change.old_field), change.id)
-    end
-    if change.holder then
-        remove_holder(change.holder)
-    end
-    if change.data then
-        local flags, from, high, low = struct.unpack('>Bc1I2I4', change.data)
-        local expires = high * 4294967296 + low
-        if from == 'n' then
-            expires = (base > 0 and base or now) + expires
-        end
-        add_note(payload_of(change.entry), data_of(change.due, change.id, flags, now, expires, string.sub(change.data, 9)))
-    end
-end
-
 local is_new, is_corrected = {}, false
 for i, change in ipairs(changes) do
     local score, is_changed = string.format('%.0f', change.due), true
+    local refused = note(change)
+    if refused then
+        return refuse(i, refused.err)
+    end
     local is_other = change.old ~= change.entry
     -- The field of a job that keeps its entry stays as it is, unless it has data.
     if change.id ~= '' and (is_other or change.data or kind_of(change.old_field) ~= 'p') then
@@ -219,7 +231,9 @@ for i, change in ipairs(changes) do
         redis.call('ZREM', KEYS.timeout_set, change.old)
         redis.call('LREM', KEYS.ordered_list, nearer_end(change.old_field), change.old)
     end
-    note(change)
+    if change.holder then
+        remove_holder(change.holder)
+    end
     if is_changed then
         if change.throttle then
             start_throttle(change.throttle, ARGV[5])

@@ -1,5 +1,5 @@
 -- Changes the due time of one pending entry.
--- KEYS   1 timeout set   2 channel   3 jobs   4 notes
+-- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 more notes
 -- ARGV   1 what the time counts from, epoch ms; or 'now': from the server's clock   2 time in ms   3 entry
 -- Reply  {the server's clock, epoch ms; the head, if its transfer may have to be started, or false}; or false if the entry
 --        is no longer pending

@@ -1,6 +1,6 @@
 -- Changes the due time of a job that is pending, or waits for a retry.
 -- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 target   6 inbox   7 messages   8 retries   9 dead   10 dead messages
---        11 receivers: the channel of retries
+--        11 receivers: the channel of retries   12 more notes
 -- ARGV   1 what the time counts from, epoch ms; or 'now': from the server's clock   2 time in ms   3 id
 -- Reply  {the due time, epoch ms; the head, if its transfer may have to be started, or false}; or false if there is no such job
 -- Clock  the server's (TIME), rounded up, so that nothing is due early

@@ -1,7 +1,7 @@
 -- Removes the ids of jobs that are no longer pending, nor anything that holds its id, and what travelled with them. Clients that moved
 -- or removed the entries have left them, or those who took the payloads.
 -- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters   5 dead messages: their content
---        6 notes   7 target   8 inbox   9 messages
+--        6 notes   7 target   8 inbox   9 messages   10 more notes
 -- ARGV   1 fields to look at, about
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
 --        not agree, or 0}
@@ -22,7 +22,7 @@ local now_ms = math.floor(now / 1000)
 local cursor, next_call, foreign, notes_at = unpack(redis.call('HMGET', KEYS.control, 'jobs', 'jobs-at', 'foreign', 'notes-at'))
 -- Receivers look for that, too, but there may be none. A key of another type is for them to report.
 local apart = are_apart(foreign) and 1 or 0
-local count, notes = redis.call('HLEN', KEYS.jobs), redis.call('ZCARD', KEYS.notes)
+local count, notes = redis.call('HLEN', KEYS.jobs), redis.call('HLEN', KEYS.notes)
 if notes > 0 then
     redis.call('HSET', KEYS.control, 'notes', '1')
 else
@@ -102,20 +102,22 @@ end
 
 -- Notes of payloads that somebody has taken without them.
 if notes > 0 then
-    local scanned = redis.call('ZSCAN', KEYS.notes, is_cursor(notes_at) and notes_at or '0', 'COUNT', NOTES)
-    for n = 1, #scanned[2], 2 do
-        local note = scanned[2][n]
-        local data = string.sub(note, 41)
-        local id = id_in(data)
-        local field = redis.call('HGET', KEYS.jobs, id)
-        local is_pending = field and has_entry(field) and due_of(field) == due_in(data)
-            and redis.sha1hex(payload_of(entry_of(field)) or '') == string.sub(note, 1, 40)
+    local function read_notes(from, number)
+        return redis.call('HSCAN', KEYS.notes, from, 'COUNT', number)
+    end
+    local some, notes_next = scan(read_notes, is_cursor(notes_at) and notes_at or '0', NOTES)
+    for n = 1, #some, 2 do
+        local sha1 = some[n]
+        local data, has_others = first_note(some[n + 1])
+        local field = redis.call('HGET', KEYS.jobs, id_in(data))
+        local is_known = field and has_entry(field) and due_of(field) == due_in(data)
+            and redis.sha1hex(payload_of(entry_of(field)) or '') == sha1
         local is_old = length + waiting == 0 or due_in(data) > now_ms or due_in(data) < now_ms - OLD
-        if not is_pending and (has_flag(data, HOLDS) or is_old) then
-            redis.call('ZREM', KEYS.notes, note)
+        if not is_known and (has_flag(data, HOLDS) or is_old) then
+            remove_first_note(sha1, has_others)
         end
     end
-    redis.call('HSET', KEYS.control, 'notes-at', scanned[1])
+    redis.call('HSET', KEYS.control, 'notes-at', notes_next)
 end
 local is_over = next == '0'
 -- A hundred times as long as this call took.

@@ -16,7 +16,7 @@ const FIELDS: u32 = 2000;
 
 /// Removes them, in one pass. If it fails, the next look goes on. Other clients take part in the same pass.
 pub(super) async fn remove(conn: Conn, keys: Keys) {
-    let (jobs, notes) = (keys.jobs(), keys.notes());
+    let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
     let MessageKeys { inbox, messages, dead, dead_messages, control, .. } = keys.of_messages();
     let named = [
         keys.timeout_set(),
@@ -28,6 +28,7 @@ pub(super) async fn remove(conn: Conn, keys: Keys) {
         keys.target(),
         &inbox,
         &messages,
+        &more_notes,
     ];
     let call = scripts::SWEEP_JOBS.on(&named).number(FIELDS);
     let mut has_agreed = false;

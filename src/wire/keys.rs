@@ -171,9 +171,10 @@ impl Keys {
         self.marked("redelay:jobs:")
     }
 
-    /// The sorted set of what travels with jobs.
-    pub(crate) fn notes(&self) -> Bytes {
-        self.marked("redelay:job-notes:")
+    /// The hash of what travels with jobs, by their payloads, and the sorted set of what travels with others of
+    /// equal payloads.
+    pub(crate) fn notes(&self) -> [Bytes; 2] {
+        ["redelay:job-notes:", "redelay:more-job-notes:"].map(|what| self.marked(what))
     }
 
     /// The sorted set of schedules by their next runs, and the hash of their records.
@@ -238,7 +239,7 @@ pub(crate) fn type_of(key: &[u8]) -> &'static str {
         "redelay:leases:",
         "redelay:retries:",
         "redelay:dead:",
-        "redelay:job-notes:",
+        "redelay:more-job-notes:",
         "redelay:schedules:",
     ];
     const HASHES: &[&str] = &[
@@ -248,6 +249,7 @@ pub(crate) fn type_of(key: &[u8]) -> &'static str {
         "redelay:dead-messages:",
         "redelay:control:",
         "redelay:jobs:",
+        "redelay:job-notes:",
         "redelay:schedule-records:",
     ];
     const STRINGS: &[&str] = &[
@@ -344,10 +346,19 @@ mod tests {
         let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control, .. } =
             keys.of_messages();
         let [schedules, schedule_records] = keys.schedules();
+        let [notes, more_notes] = keys.notes();
         let lists = [keys.target(), keys.ordered_list(), keys.quarantine(), keys.scratch(), &inbox];
-        let sets = [keys.timeout_set(), &leases, &retries, &dead, &keys.notes(), &schedules];
-        let hashes =
-            [keys.claims(), &messages, &receipts, &dead_messages, &control, &keys.jobs(), &schedule_records];
+        let sets = [keys.timeout_set(), &leases, &retries, &dead, &more_notes, &schedules];
+        let hashes = [
+            keys.claims(),
+            &messages,
+            &receipts,
+            &dead_messages,
+            &control,
+            &keys.jobs(),
+            &notes,
+            &schedule_records,
+        ];
         let strings =
             [keys.offered(), keys.returned(), keys.confirmed(), keys.throttle("id", b"7"), keys.partitions()];
         assert!(lists.into_iter().all(|key| type_of(key) == "list"));

@@ -89,7 +89,7 @@ impl Held {
             (0, 0, 0),
             "{how}"
         );
-        let notes: usize = self.server.get(["ZCARD", NOTES]);
+        let notes: usize = self.server.get(["HLEN", NOTES]);
         assert_eq!(notes, 0, "{how}");
     }
 }
@@ -285,12 +285,12 @@ async fn a_sweep_frees_ids_of_payloads_that_others_have_taken() {
         ids
     };
     until_async("the first id is free", || async { ids() == ["b", "c", "d"] }).await;
-    assert_eq!(server.get::<usize, _>(["ZCARD", NOTES]), 3);
+    assert_eq!(server.get::<usize, _>(["HLEN", NOTES]), 3);
     assert_eq!(soon(ready.take()).await.unwrap(), "b");
     assert_eq!(soon(ready.take()).await.unwrap(), "c");
     until_async("the others are free", || async { ids() == ["d"] }).await;
     assert!(delayed.job("d").cancel().await.unwrap().is_removed());
-    assert_eq!(server.get::<usize, _>(["ZCARD", NOTES]), 0);
+    assert_eq!(server.get::<usize, _>(["HLEN", NOTES]), 0);
     let flag: Option<String> = server.get(["HGET", "redelay:control:{q}", "notes"]);
     assert_eq!(flag.as_deref(), Some("1"));
     until_async("receivers look for no notes any more", || async {

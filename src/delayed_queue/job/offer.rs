@@ -580,7 +580,7 @@ impl<R> Prepared<R> {
     ) -> Result<Vec<Offered>> {
         let Place { queue, batcher } = place;
         let keys = &queue.keys;
-        let (ids, notes, data) = (keys.jobs(), keys.notes(), self.data.bytes());
+        let (ids, [notes, more_notes], data) = (keys.jobs(), keys.notes(), self.data.bytes());
         let of_messages = keys.of_messages();
         let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
         let call = |finds_holders: bool, receipt: &Bytes, base: String| {
@@ -599,6 +599,7 @@ impl<R> Prepared<R> {
                         dead_messages,
                         control,
                         &notes,
+                        &more_notes,
                     ]);
                     &scripts::OFFER_HELD
                 }

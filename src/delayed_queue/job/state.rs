@@ -101,9 +101,19 @@ impl<T: 'static> DelayedQueue<T> {
     pub(super) async fn states(&self, op: Op<'_>, ids: &[Bytes]) -> Result<Vec<Option<JobState>>> {
         let keys = &self.queue.keys;
         let MessageKeys { inbox, messages, retries, dead, dead_messages, .. } = &keys.of_messages();
-        let (jobs, notes) = (keys.jobs(), keys.notes());
-        let named =
-            [keys.timeout_set(), &jobs, &notes, keys.target(), inbox, messages, retries, dead, dead_messages];
+        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
+        let named = [
+            keys.timeout_set(),
+            &jobs,
+            &notes,
+            keys.target(),
+            inbox,
+            messages,
+            retries,
+            dead,
+            dead_messages,
+            &more_notes,
+        ];
         let mut states = Vec::with_capacity(ids.len());
         while states.len() < ids.len() {
             let some = ids[states.len()..].iter().take(CALL).cloned();

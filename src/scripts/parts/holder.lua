@@ -1,6 +1,6 @@
 -- Finds what holds the id of a job that is not pending any more. A part of the scripts about jobs, behind parts/entry, parts/field
 -- and parts/note.
--- Provides  KNOWS_HOLDERS, holder_of, remove_holder
+-- Provides  KNOWS_HOLDERS, holder_of, remove_holder_note, remove_holder
 local KNOWS_HOLDERS = true
 
 -- {state: 'ready', 'running', 'waiting' or 'dead'; at: when it became ready or dead, or its retry is due, epoch ms; first: time of
@@ -27,10 +27,16 @@ local function holder_of(id, field)
     end
 end
 
+-- What travels with a payload that is ready does so no longer.
+local function remove_holder_note(holder)
+    if holder.state == 'ready' then
+        remove_note(holder.payload, holder.at, holder.id)
+    end
+end
+
 -- Removes what is ready, waits for a retry or is dead. The caller has ensured that it may.
 local function remove_holder(holder)
     if holder.state == 'ready' then
-        remove_note(holder.payload, holder.at, holder.id)
         if holder.list == KEYS.target then
             redis.call('LREM', KEYS.target, 1, holder.payload)
         else

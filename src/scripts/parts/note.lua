@@ -1,10 +1,11 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, CANCELLED, KEPT, data_of, due_in, id_in, has_flag, with_flag, entry_with, check_notes, add_note,
---           remove_note, move_note
--- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits under the
--- SHA-1 of its payload, in a sorted set whose members all have the score 0: the SHA-1 in 40 hex digits, and the data, which begins
--- with the due time. So the notes of equal payloads are in the order in which these become ready. The data is: due time (epoch ms,
--- 6 bytes, big-endian), length of the id (1), id, flags (1), time of the offer (6), when it expires (6; 0 if it does not), headers.
+-- Provides  HOLDS, CANCELLED, KEPT, data_of, due_in, id_in, has_flag, with_flag, entry_with, check_notes, first_note,
+--           next_note, add_note, remove_first_note, remove_note, move_note
+-- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
+-- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
+-- the one that is due first, behind '1' if there are others, and '0' otherwise. Those are in a sorted set, whose members all have
+-- the score 0: the SHA-1, and the data. The data is: due time (epoch ms, 6 bytes, big-endian), length of the id (1), id, flags (1),
+-- time of the offer (6), when it expires (6; 0 if it does not), headers.
 -- The flags are: 1, it holds its id; 2, its cancellation was requested; 4, it becomes a dead letter if it expires.
 local HOLDS, CANCELLED, KEPT = 1, 2, 4
 
@@ -47,22 +48,68 @@ end
 
 -- Fails, before the first write, if notes cannot be read or written. Changes nothing.
 local function check_notes()
-    redis.call('ZRANGE', KEYS.notes, 0, 0)
-    redis.call('ZREM', KEYS.notes, '')
-    redis.call('ZADD', KEYS.notes, 'XX', 0, '')
+    redis.call('HGET', KEYS.notes, '')
+    redis.call('HDEL', KEYS.notes, '')
+    redis.call('ZRANGE', KEYS.more_notes, 0, 0)
+    redis.call('ZREM', KEYS.more_notes, '')
+    redis.call('ZADD', KEYS.more_notes, 'XX', 0, '')
+end
+
+-- The data of the first one of equal payloads, and whether there are others.
+local function first_note(known)
+    return string.sub(known, 2), string.byte(known) == 49
+end
+
+-- The data of the next one, from this member of the set on, exclusively, or from the first one.
+local function next_note(sha1, data)
+    local from = data and '(' .. sha1 .. data or '[' .. sha1
+    local member = redis.call('ZRANGE', KEYS.more_notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
+    return member and string.sub(member, 41)
 end
 
 local function add_note(payload, data)
-    return redis.pcall('ZADD', KEYS.notes, 0, redis.sha1hex(payload) .. data)
+    local sha1 = redis.sha1hex(payload)
+    local known = redis.pcall('HGET', KEYS.notes, sha1)
+    if type(known) ~= 'string' then
+        return redis.pcall('HSET', KEYS.notes, sha1, '0' .. data)
+    end
+    local first, later = first_note(known), data
+    if due_in(data) < due_in(first) then
+        first, later = data, first
+    end
+    redis.pcall('ZADD', KEYS.more_notes, 0, sha1 .. later)
+    return redis.pcall('HSET', KEYS.notes, sha1, '1' .. first)
+end
+
+-- The first one of equal payloads is claimed or removed: the next one takes its place.
+local function remove_first_note(sha1, has_others)
+    local data = has_others and next_note(sha1)
+    if data then
+        redis.call('HSET', KEYS.notes, sha1, '1' .. data)
+        redis.call('ZREM', KEYS.more_notes, sha1 .. data)
+    else
+        redis.call('HDEL', KEYS.notes, sha1)
+    end
 end
 
 -- Removes the note of the job with this payload that is or was due at this time. Returns its data, or nil.
 local function remove_note(payload, due, id)
-    local prefix = redis.sha1hex(payload) .. packed_time(due) .. string.char(#id) .. id
-    local note = redis.call('ZRANGE', KEYS.notes, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
-    if note then
-        redis.call('ZREM', KEYS.notes, note)
-        return string.sub(note, 41)
+    local sha1 = redis.sha1hex(payload)
+    local known = redis.call('HGET', KEYS.notes, sha1)
+    if not known then
+        return nil
+    end
+    local first, has_others = first_note(known)
+    local begin = packed_time(due) .. string.char(#id) .. id
+    if string.sub(first, 1, #begin) == begin then
+        remove_first_note(sha1, has_others)
+        return first
+    end
+    local prefix = sha1 .. begin
+    local member = redis.call('ZRANGE', KEYS.more_notes, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
+    if member then
+        redis.call('ZREM', KEYS.more_notes, member)
+        return string.sub(member, 41)
     end
 end
 

@@ -93,49 +93,109 @@ local function are_free(claims, count)
     return true
 end
 
--- Looks for what travels with a payload: the first note that is not that of a pending job. Equal payloads become ready in the order
--- of their notes, so the next one is pending, too, unless the entry was given another time by something else. Returns the note,
--- its data, and the field of the id if it holds that; or nil. `seen` has the last note of each payload that this call has looked at.
-local function travels_with(payload, seen)
-    local sha1 = redis.sha1hex(payload)
-    for _ = 1, 4 do
-        local from = seen[sha1] and '(' .. seen[sha1] or '[' .. sha1
-        local note = redis.call('ZRANGE', KEYS.notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', '0', '1')[1]
-        if not note then
+-- Whether the note with this data is of a pending job, whose entry has this due time, or none. The entry of a job that holds its id
+-- is the only one of this id.
+local function is_pending(data, due)
+    return due and (has_flag(data, HOLDS) or tonumber(due) == due_in(data))
+end
+
+-- A note is not that of the payload that is to be claimed: one of the next ones may be, if something gave an entry another time.
+local function later_note(job, payload)
+    local data = nil
+    for _ = 1, 3 do
+        data = next_note(job.sha1, data)
+        local entry = data and entry_with(id_in(data), payload)
+        if not data then
             return nil
-        end
-        local data = string.sub(note, 41)
-        local id = id_in(data)
-        local due = redis.call('ZSCORE', KEYS.timeout_set, entry_with(id, payload))
-        seen[sha1] = note
-        if has_flag(data, HOLDS) and not due then
-            local field = redis.call('HGET', KEYS.jobs, id)
-            if not field or kind_of(field) == 'h' and entry_of(field) == entry_with(id, payload) then
-                return note, with_flag(data, CANCELLED, false), field and first_of(field) or due_in(data)
-            end
-            -- Another job has this id.
-            return note, with_flag(data, HOLDS, false)
-        elseif not has_flag(data, HOLDS) and tonumber(due) ~= due_in(data) then
-            return note, data
+        elseif not is_pending(data, redis.call('ZSCORE', KEYS.timeout_set, entry)) then
+            local id = id_in(data)
+            return {sha1 = job.sha1, data = data, id = id, entry = entry, is_later = true}, redis.call('HGET', KEYS.jobs, id)
         end
     end
 end
 
--- Notes that the messages of these jobs are claimed: {note, data, first offer or nil, id of the message}.
-local function claim_jobs(jobs)
-    for _, job in ipairs(jobs) do
-        local note, data, first, message = unpack(job, 1, 4)
-        redis.pcall('ZREM', KEYS.notes, note)
-        if first then
-            redis.pcall('HSET', KEYS.jobs, id_in(data), claimed_field(first, message))
+-- Whether the message is to hold the id: unless another job has it meanwhile. Then, when that was offered first.
+local function take_id(job, field)
+    local is_ours = not field or kind_of(field) == 'h' and entry_of(field) == job.entry
+    job.note = job.data
+    if not has_flag(job.data, HOLDS) then
+        return
+    elseif is_ours then
+        job.first = field and first_of(field) or due_in(job.data)
+    else
+        job.data = with_flag(job.data, HOLDS, false)
+    end
+end
+
+-- What travels with these payloads: a job for the numbers of some of them; and how many of them may be claimed before this is asked
+-- again, because equal ones follow.
+local function travelling(payloads)
+    local sha1s, jobs, numbers, entries, ids, are_known, count = {}, {}, {}, {}, {}, {}, #payloads
+    for i, payload in ipairs(payloads) do
+        sha1s[i] = redis.sha1hex(payload)
+    end
+    for i, known in ipairs(redis.call('HMGET', KEYS.notes, unpack(sha1s))) do
+        local sha1 = sha1s[i]
+        if are_known[sha1] then
+            count = i - 1
+            break
+        elseif known then
+            local data, has_others = first_note(known)
+            local id, at = id_in(data), #numbers + 1
+            are_known[sha1] = true
+            numbers[at], ids[at], entries[at] = i, id, entry_with(id, payloads[i])
+            jobs[i] = {sha1 = sha1, data = data, id = id, entry = entries[at], has_others = has_others}
         end
+    end
+    if #numbers > 0 then
+        local dues = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries))
+        local fields = redis.call('HMGET', KEYS.jobs, unpack(ids))
+        for at, i in ipairs(numbers) do
+            local job, field = jobs[i], fields[at]
+            if is_pending(job.data, dues[at]) then
+                if job.has_others then
+                    job, field = later_note(job, payloads[i])
+                else
+                    job = nil
+                end
+            end
+            jobs[i] = job
+            if job then
+                take_id(job, field or nil)
+            end
+        end
+    end
+    return jobs, count
+end
+
+-- Notes that the messages with these ids, the numbers of which are those of their jobs, are claimed.
+local function claim_jobs(jobs, messages)
+    local gone, fields = {}, {}
+    for i, job in pairs(jobs) do
+        if job.is_later then
+            redis.pcall('ZREM', KEYS.more_notes, job.sha1 .. job.note)
+        elseif job.has_others then
+            pcall(remove_first_note, job.sha1, true)
+        else
+            gone[#gone + 1] = job.sha1
+        end
+        if job.first then
+            fields[#fields + 1] = job.id
+            fields[#fields + 1] = claimed_field(job.first, messages[i])
+        end
+    end
+    if #gone > 0 then
+        redis.pcall('HDEL', KEYS.notes, unpack(gone))
+    end
+    if #fields > 0 then
+        redis.pcall('HSET', KEYS.jobs, unpack(fields))
     end
 end
 
 -- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns
 -- whether it came to the end of the list.
 function Claims.payloads(claims, is_inbox, most)
-    local chunk, seen = 16, {}
+    local chunk = 16
     local fresh = new_record(claims.policy, claims.first)
     local number = string.sub(fresh, 2, 5)
     if claims.new == 0 then
@@ -153,8 +213,13 @@ function Claims.payloads(claims, is_inbox, most)
             -- The next call has other ids.
             return false
         end
-        local fields, leases, count, is_full, jobs = {}, {}, 0, false, {}
-        for _, payload in ipairs(payloads) do
+        local jobs, most_now = {}, #payloads
+        if claims.has_notes and #payloads > 0 then
+            jobs, most_now = travelling(payloads)
+        end
+        local fields, leases, count, is_full, messages = {}, {}, 0, false, {}
+        for i = 1, most_now do
+            local payload = payloads[i]
             local bytes = claims.bytes + #payload
             if bytes > Claims.BYTES and #claims.members > 0 then
                 is_full = true
@@ -163,13 +228,10 @@ function Claims.payloads(claims, is_inbox, most)
             claims.bytes = bytes
             local id = new_id(claims.token, #claims.members)
             local member, record = id .. number, fresh .. payload
-            if claims.has_notes then
-                local note, data, first = travels_with(payload, seen)
-                if note then
-                    record = with_data(record, claims.first, data, '')
-                    jobs[#jobs + 1] = {note, data, first or false, id}
-                end
+            if jobs[i] then
+                record = with_data(record, claims.first, jobs[i].data, '')
             end
+            messages[i] = id
             count = count + 1
             fields[2 * count - 1], fields[2 * count] = id, record
             leases[2 * count - 1], leases[2 * count] = claims.till_text, member
@@ -205,10 +267,15 @@ function Claims.payloads(claims, is_inbox, most)
             error(popped.err, 0)
         end
         claims.new = claims.new + count
-        claim_jobs(jobs)
+        if claims.has_notes then
+            for i = count + 1, #payloads do
+                jobs[i] = nil
+            end
+            claim_jobs(jobs, messages)
+        end
         if is_full then
             return false
-        elseif #payloads < wanted then
+        elseif #payloads < wanted and count == #payloads then
             return true
         end
         -- As many as will fit, if the next ones are as long.
