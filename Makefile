@@ -86,15 +86,17 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 	tests/run.py $(OTHER_SERVERS)
 
 # With all packages, as tests/run.py, or the dependencies would be built once more with other features.
-soak: setup ## random plans of faults for a while, and ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; a million payloads of strangers: make soak SECONDS=600
+soak: setup ## random plans of faults for a while, and ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test detect hostile
+	REDELAY_FUZZ=2000000 cargo test --workspace --all-features --test codecs --test memory -- --nocapture made_up
+	REDELAY_ROUNDS=50 cargo test --workspace --all-features --test codecs -- --nocapture trees_of_classes
 	REDELAY_PLANS=200 cargo test --workspace --all-features --test faults each_run_of_a_schedule -- --nocapture
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults fleets -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults the_messages_of_a_killed_process -- --nocapture
-	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class redisson_reads
+	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class redisson_reads trees_of_classes
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 	REDELAY_CYCLES=1000 cargo test --workspace --all-features --test compat -- --nocapture a_pump
@@ -169,7 +171,7 @@ fuzz-check: components ## Clippy for the fuzz targets, with the stable compiler
 	CUSTOM_LIBFUZZER_PATH=$(TARGET)/libfuzzer.a CARGO_PROFILE_DEV_DEBUG=line-tables-only \
 		cargo clippy --locked --manifest-path crates/redisson-codec/fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 
-vectors: ## writes the codecs' vectors that Samples.java, Classes.java and Mappers.java describe again, with Redisson 4.7.0
+vectors: ## writes the codecs' vectors that Samples.java, Classes.java, Mappers.java, Serialized.java and Shapes.java describe again, with Redisson 4.7.0
 	scripts/vectors.sh
 
 deny: ## licences, sources, duplicates and advisories of the dependencies: deny.toml (builds cargo-deny once, minutes)

@@ -3,7 +3,7 @@
 # with the dependencies of the committed Cargo.lock. Cargo itself refuses a dependency that needs a newer Rust.
 #
 # The toolchain is installed through rustup if it is missing. Where it cannot be fetched, the script checks only what the
-# dependencies declare. It says so, also in the file $SKIPPED, which .ci/run prints at the end.
+# dependencies declare. It says so, also in the file $SUMMARY, which .ci/run prints at the end.
 set -eu
 cd "$(dirname -- "$0")/.."
 
@@ -25,7 +25,7 @@ if rustup run "$toolchain" rustc --version 2>/dev/null ||
 fi
 
 echo "SKIPPED: msrv.sh cannot fetch Rust $toolchain, so nothing is built with it; only declared versions are compared" |
-    tee -a "${SKIPPED:-/dev/null}" >&2
+    tee -a "${SUMMARY:-/dev/null}" >&2
 cargo metadata --locked --format-version 1 | python3 -c '
 import json, sys
 

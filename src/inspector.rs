@@ -22,6 +22,7 @@ mod place;
 mod pops;
 mod quarantine;
 mod ready;
+mod scan;
 mod schedules;
 mod server;
 mod settings;

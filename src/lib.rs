@@ -59,6 +59,7 @@
 //! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
 //! | `docs/migrating.md` | moving a service from Java and back |
 //! | `docs/codecs.md` | the counterpart of each Redisson codec; Java classes as structs |
+//! | `docs/java-classes.md` | pairs of a Java class and its struct, with payloads; what breaks if the struct is wrong |
 //! | `docs/keys.md` | every key, channel and byte layout |
 //! | `docs/operate.md` | the command `redelay`, which looks into any queue |
 //! | `docs/observability.md` | stats, events and spans |
@@ -114,6 +115,7 @@
 //! | `tracing` | yes | events and spans for the `tracing` crate, target `redelay` |
 //! | `msgpack` | no | `codec::MsgPack` |
 //! | `kryo` | no | `codec::Kryo5`, `codec::java` |
+//! | `classes` | no | `codec::classes`: the fields of Java classes, from `.class` files or text |
 //! | `json-jackson` | no | `codec::JsonJackson`, `codec::java` |
 //! | `cbor-jackson` | no | `codec::CborJackson`, `codec::java` |
 //! | `msgpack-jackson` | no | `codec::MsgPackJackson`, `codec::java` |
@@ -147,6 +149,7 @@ mod documents {
         Deployment "docs/deployment.md"
         FromRedisson "docs/from-redisson.md"
         Guarantees "docs/guarantees.md"
+        JavaClasses "docs/java-classes.md"
         Keys "docs/keys.md"
         Migrating "docs/migrating.md"
         Observability "docs/observability.md"

@@ -7,10 +7,12 @@ runs this.
   tests/run.py [redis-6.2 valkey-9.1 ...]   the servers beside the one on PATH
   tests/run.py --only queues [...]          only the programs of these names, with these servers
 
-Goes on after a failure, and fails at the end.
+Goes on after a failure, and fails at the end: it says then once more which tests have failed, and why. `.ci/run` prints
+that ($SUMMARY) as the last of all.
 """
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,8 +26,12 @@ CORES = os.cpu_count() or 2
 # At the same time, and in each of them. Most tests wait most of the time.
 PROGRAMS = int(os.environ.get("REDELAY_PROGRAMS", 1))
 THREADS = int(os.environ.get("RUST_TEST_THREADS", 4 * CORES // PROGRAMS))
+# The same cases each time. `cargo test` alone draws others each time.
+os.environ.setdefault("PROPTEST_RNG_SEED", "1")
 # A program that hangs must not hang all.
 MOST_SECONDS = 1800
+# What is said again at the end of a test that has failed.
+MOST_LINES, MOST_BYTES = 12, 1500
 # Always with all packages, or their dependencies would be built once more with other features.
 ALL = ["--workspace", "--all-features"]
 
@@ -51,6 +57,7 @@ class Job:
         self.environment = environment
         self.waited = self.used = 0.0
         self.failed = None
+        self.reasons = []
 
 
 def build():
@@ -121,8 +128,23 @@ def run(job):
         with printing:
             print(f"::: {job.name}: {' '.join(job.command)}", flush=True)
             output.seek(0)
-            sys.stdout.buffer.write(output.read())
+            printed = output.read()
+            sys.stdout.buffer.write(printed)
+            if job.failed:
+                job.reasons = list(reasons(printed.decode(errors="replace")))
             print(f"::: {job.name} took {line_of(job)}", flush=True)
+
+
+def reasons(printed):
+    """What a program of tests has printed of each test that has failed: `---- name stdout ----`, and lines up to the next."""
+    _, *failed = re.split(r"^---- (.+?) (?:stdout )?----$", printed, flags=re.MULTILINE)
+    for name, text in zip(failed[::2], failed[1::2]):
+        lines = text.split("\nfailures:\n")[0].strip().splitlines()
+        # A panic is the first line of some tests, and the last of those that print what they have done.
+        panic = next((at for at, line in enumerate(lines) if "panicked at" in line), 0)
+        yield f"{name}: " + "\n  ".join(lines[panic:panic + MOST_LINES])[:MOST_BYTES]
+    if not failed:
+        yield "\n  ".join(printed.strip().splitlines()[-MOST_LINES:])[-MOST_BYTES:]
 
 
 def line_of(job):
@@ -155,9 +177,13 @@ def main(arguments):
     for job in all_jobs:
         print(f"{line_of(job)}  {job.name}")
     print(f"all tests: {time.monotonic() - begun:.0f} s, {sum(job.used for job in all_jobs):.0f} s of a processor")
-    failed = [job.name for job in all_jobs if job.failed]
+    failed = [job for job in all_jobs if job.failed]
     if failed:
-        sys.exit("failed: " + ", ".join(failed))
+        summary = "\n".join(f"FAILED: {job.name}: {reason}" for job in failed for reason in job.reasons)
+        if os.environ.get("SUMMARY"):
+            with open(os.environ["SUMMARY"], "a") as file:
+                print(summary, file=file)
+        sys.exit(f"{summary}\nfailed: " + ", ".join(job.name for job in failed))
 
 
 if __name__ == "__main__":

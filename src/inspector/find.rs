@@ -9,7 +9,6 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -17,18 +16,14 @@ use futures::stream::{self, BoxStream, Stream};
 use tokio::time::sleep;
 
 use super::Inspector;
+use super::leftovers::{self, Left, Leftover};
 use super::look::failed;
+use super::scan::{BEGIN, PAUSE, scan};
 use super::unknown::{Unknown, Unknowns};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::error::Result;
 use names::{Found, KEYS};
 
-/// How many keys one command looks at.
-const COUNT: usize = 500;
-/// The pause between two of them, so that others are served.
-pub(super) const PAUSE: Duration = Duration::from_millis(1);
-/// The cursor before the first keys, and behind the last ones.
-pub(super) const BEGIN: Bytes = Bytes::from_static(b"0");
 /// How many names are looked at in one pipeline.
 const BATCH: usize = 200;
 const ATTEMPT: &str = "`inspector().queues`";
@@ -38,6 +33,7 @@ pub struct Queues {
     names: BoxStream<'static, Result<Bytes>>,
     unknown: Arc<Mutex<Unknowns>>,
     calls: Arc<AtomicU64>,
+    left: Arc<Mutex<Left>>,
 }
 
 impl Queues {
@@ -74,6 +70,24 @@ impl Queues {
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    /// The keys that should have been deleted, if [`queues_and_leftovers`](Inspector::queues_and_leftovers)
+    /// looks for them. Complete when the stream has ended.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use futures::TryStreamExt;
+    /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
+    /// let mut queues = inspector.queues_and_leftovers("*");
+    /// let names: Vec<_> = (&mut queues).try_collect().await?;
+    /// println!("{} queues, {:?}", names.len(), queues.leftovers());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn leftovers(&self) -> Vec<Leftover> {
+        leftovers::of_queues(self.left.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
 
@@ -117,6 +131,34 @@ impl Inspector {
     /// # }
     /// ```
     pub fn queues(&self, pattern: impl AsRef<[u8]>) -> Queues {
+        self.search(pattern.as_ref(), false)
+    }
+
+    /// The same as [`queues`](Self::queues) and [`leftovers`](Self::leftovers), with one search of all keys:
+    /// [`Queues::leftovers`] has what was found. Leftovers are those of all queues.
+    ///
+    /// # Errors
+    /// Those of [`queues`](Self::queues). Without the permissions `PTTL` and `TIME`, [`Queues::unknown`] says
+    /// so.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use futures::TryStreamExt;
+    /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
+    /// let mut queues = inspector.queues_and_leftovers("*");
+    /// while let Some(name) = queues.try_next().await? {
+    ///     println!("{}", String::from_utf8_lossy(&name));
+    /// }
+    /// println!("{:?}", queues.leftovers());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn queues_and_leftovers(&self, pattern: impl AsRef<[u8]>) -> Queues {
+        self.search(pattern.as_ref(), true)
+    }
+
+    fn search(&self, pattern: &[u8], looks_for_leftovers: bool) -> Queues {
+        let left = Arc::<Mutex<Left>>::default();
         let unknown = Arc::<Mutex<Unknowns>>::default();
         let calls = Arc::<AtomicU64>::default();
         let search = Search {
@@ -124,12 +166,14 @@ impl Inspector {
             cursor: BEGIN,
             has_asked_for_channels: false,
             conn: self.conn.clone(),
-            pattern: pattern.as_ref().to_vec(),
+            pattern: pattern.to_vec(),
             seen: HashSet::new(),
             tags: Vec::new(),
             ready: VecDeque::new(),
             unknown: unknown.clone(),
             calls: calls.clone(),
+            left: looks_for_leftovers.then(|| left.clone()),
+            now: None,
         };
         let names = stream::unfold(Some(search), |search| async move {
             let mut search = search?;
@@ -139,21 +183,8 @@ impl Inspector {
                 Err(error) => Some((Err(failed(ATTEMPT, error)), None)),
             }
         });
-        Queues { names: Box::pin(names), unknown, calls }
+        Queues { names: Box::pin(names), unknown, calls, left }
     }
-}
-
-/// Looks at the next keys of a server, and returns those that match. The cursor is [`BEGIN`] again after the
-/// last ones. The caller pauses for [`PAUSE`] between two steps.
-pub(super) async fn scan(
-    server: &Conn,
-    pattern: &'static str,
-    cursor: &mut Bytes,
-) -> std::result::Result<Vec<Bytes>, OpError> {
-    let scan = Command::new("SCAN").arg(cursor.clone()).arg("MATCH").arg(pattern);
-    let [next, keys] = server.call(&scan.arg("COUNT").number(COUNT).only_reads()).await?.into_parts()?;
-    *cursor = next.into_bytes()?;
-    Ok(keys.into_strings()?)
 }
 
 /// A search that is under way.
@@ -172,6 +203,9 @@ struct Search {
     ready: VecDeque<Bytes>,
     unknown: Arc<Mutex<Unknowns>>,
     calls: Arc<AtomicU64>,
+    /// What should have been deleted, if it is looked for; and the clock of the present server, epoch ms.
+    left: Option<Arc<Mutex<Left>>>,
+    now: Option<i64>,
 }
 
 impl Search {
@@ -197,25 +231,49 @@ impl Search {
             self.has_asked_for_channels = true;
             let channels = Command::new("PUBSUB").arg("CHANNELS").arg(names::CHANNELS);
             let channels = server.call(&channels.only_reads()).await;
-            let known = {
-                let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-                unknown.known("channels", "PUBSUB CHANNELS", channels)?
-            };
+            let known = self.known("channels", "PUBSUB CHANNELS", channels)?;
             for channel in known.map(Reply::into_strings).transpose()?.into_iter().flatten() {
                 self.add(names::of_channel(&channel));
             }
             return Ok(());
         }
-        for key in scan(server, KEYS, &mut self.cursor).await? {
+        let keys = scan(server, KEYS, &mut self.cursor).await?;
+        self.add_leftovers(server, &keys).await?;
+        for key in keys {
             self.add(names::of_key(&key));
         }
         if self.cursor == BEGIN {
             self.servers.pop_front();
             self.has_asked_for_channels = false;
+            self.now = None;
         } else {
             sleep(PAUSE).await;
         }
         Ok(())
+    }
+
+    /// Notes those of these keys that should have been deleted. What the server refuses is not asked again.
+    async fn add_leftovers(&mut self, server: &Conn, keys: &[Bytes]) -> std::result::Result<(), OpError> {
+        let Some(left) = self.left.take() else { return Ok(()) };
+        self.now = match self.now {
+            Some(now) => Some(now),
+            None => self.known("leftovers", "TIME", server.time().await)?.map(|micros| micros / 1_000),
+        };
+        let Some(now) = self.now else { return Ok(()) };
+        let mut found = std::mem::take(&mut *left.lock().unwrap_or_else(PoisonError::into_inner));
+        let answer = leftovers::add(server, now, keys, &mut found).await;
+        *left.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        self.left = self.known("leftovers", "PTTL", answer)?.map(|()| left);
+        Ok(())
+    }
+
+    fn known<T>(
+        &self,
+        what: &str,
+        command: &str,
+        answer: std::result::Result<T, OpError>,
+    ) -> std::result::Result<Option<T>, OpError> {
+        self.unknown.lock().unwrap_or_else(PoisonError::into_inner).known(what, command, answer)
     }
 
     fn add(&mut self, found: Option<Found>) {

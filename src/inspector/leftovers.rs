@@ -9,8 +9,9 @@ use tokio::time::sleep;
 
 use super::Inspector;
 use super::details::drawn_at;
-use super::find::{BEGIN, PAUSE, names, scan};
+use super::find::names;
 use super::look::failed;
+use super::scan::{BEGIN, PAUSE, scan};
 use crate::conn::{Command, Conn, OpError};
 use crate::error::Result;
 
@@ -87,42 +88,56 @@ impl Inspector {
             let searched = search(&server, &mut left).await;
             searched.map_err(|error| failed("`inspector().leftovers`", error))?;
         }
-        let left =
-            left.into_iter().map(|((queue, kind), (count, keys))| Leftover { queue, kind, count, keys });
-        Ok(left.collect())
+        Ok(of_queues(left))
     }
 }
 
 /// How many of a kind a queue has, and the first ones.
-type Left = BTreeMap<(Bytes, LeftoverKind), (u64, Vec<Bytes>)>;
+pub(super) type Left = BTreeMap<(Bytes, LeftoverKind), (u64, Vec<Bytes>)>;
+
+pub(super) fn of_queues(left: Left) -> Vec<Leftover> {
+    let of_queue = |((queue, kind), (count, keys))| Leftover { queue, kind, count, keys };
+    left.into_iter().map(of_queue).collect()
+}
 
 async fn search(server: &Conn, left: &mut Left) -> std::result::Result<(), OpError> {
     let now = server.time().await? / 1_000;
     let mut cursor = BEGIN;
     loop {
         let keys = scan(server, "redelay:[orts]*", &mut cursor).await?;
-        let keys = keys.into_iter().filter_map(|key| Some((key.clone(), of_key(&key, now)?)));
-        let keys = join_all(keys.map(async |(key, (queue, kind))| {
-            let stays = kind != LeftoverKind::Throttle || {
-                let ttl = Command::new("PTTL").arg(key.clone());
-                server.call(&ttl.only_reads()).await?.into_int()? == -1
-            };
-            Ok::<_, OpError>(stays.then_some((key, queue, kind)))
-        }));
-        for found in keys.await {
-            if let Some((key, queue, kind)) = found? {
-                let (count, keys) = left.entry((queue, kind)).or_default();
-                *count += 1;
-                if keys.len() < NAMED && !keys.contains(&key) {
-                    keys.push(key);
-                }
-            }
-        }
+        add(server, now, &keys, left).await?;
         if cursor == BEGIN {
             return Ok(());
         }
         sleep(PAUSE).await;
     }
+}
+
+/// Adds those of these keys that should have been deleted. `now` is the server's clock, epoch ms.
+pub(super) async fn add(
+    server: &Conn,
+    now: i64,
+    keys: &[Bytes],
+    left: &mut Left,
+) -> std::result::Result<(), OpError> {
+    let keys = keys.iter().filter_map(|key| Some((key, of_key(key, now)?)));
+    let keys = join_all(keys.map(async |(key, (queue, kind))| {
+        let stays = kind != LeftoverKind::Throttle || {
+            let ttl = Command::new("PTTL").arg(key.clone());
+            server.call(&ttl.only_reads()).await?.into_int()? == -1
+        };
+        Ok::<_, OpError>(stays.then_some((key, queue, kind)))
+    }));
+    for found in keys.await {
+        if let Some((key, queue, kind)) = found? {
+            let (count, keys) = left.entry((queue, kind)).or_default();
+            *count += 1;
+            if keys.len() < NAMED && !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Which queue a key belongs to, if it is of a kind that may be left. `now` is epoch ms.

@@ -236,7 +236,8 @@ async fn of_one(conn: &Conn, name: &Bytes, keys: &Keys, now: i64) -> Answer<Over
         pending,
         list_len,
         overdue: unknowns.known("overdue", "ZCOUNT", overdue)?,
-        overdue_for: head.filter(|head| *head <= millis).map(|head| span(millis - head)),
+        // A negative score is no time: it is due since there are times.
+        overdue_for: head.filter(|head| *head <= millis).map(|head| span(millis - head.max(0.0))),
         next_due_in: head.map(|head| span(head - millis)),
         ready,
         in_flight,

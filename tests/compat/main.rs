@@ -1,6 +1,7 @@
 //! redelay beside a real Redisson on the same servers. Either of them offers, transfers and takes, in every
 //! combination.
 
+mod class_trees;
 mod jobs;
 mod objects;
 mod payloads;
@@ -10,6 +11,7 @@ mod pump;
 mod random;
 mod receiving;
 mod servers;
+mod shapes;
 
 use objects::Objects;
 use peer::{Lang, Peer, Setup};

@@ -52,9 +52,13 @@ impl<'a> Setup<'a> {
     pub(crate) fn java(&self) -> Peer {
         let build = java_build().join("target").join(self.redisson);
         let mut command = Command::new("java");
+        // Redisson logs what it does not decode, which it is asked to here.
+        let quiet = (self.codec == "shapes")
+            .then_some("-Dorg.slf4j.simpleLogger.log.org.redisson.client.handler=off");
         command
             .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx256m"])
             .arg(format!("-Dredelay.mapper={}", self.prefix))
+            .args(quiet)
             .arg("-cp")
             .arg(format!("{0}/classes:{0}/lib/*", build.display()))
             .args(["Peer", self.url, self.codec]);
@@ -63,8 +67,8 @@ impl<'a> Setup<'a> {
 }
 
 /// Redisson's codecs without a server: they read each payload on a line, and write it again.
-pub(crate) fn java_codecs() -> Peer {
-    let build = java_build().join("target/4.7.0");
+pub(crate) fn java_codecs(redisson: &str) -> Peer {
+    let build = java_build().join("target").join(redisson);
     let mut command = Command::new("java");
     command
         .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx256m", "-cp"])

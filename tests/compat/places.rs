@@ -16,14 +16,18 @@ use crate::peer::{Peer, java_codecs};
 use crate::report;
 
 /// With each codec, and what is refused here need not be read there.
-struct Both {
+pub(crate) struct Both {
     java: Peer,
-    compared: usize,
-    refused: usize,
+    pub(crate) compared: usize,
+    pub(crate) refused: usize,
 }
 
 impl Both {
-    fn one<T: Debug + PartialEq, C: Codec<T>>(&mut self, name: &str, codec: &C, value: &T) {
+    pub(crate) fn new(redisson: &str) -> Self {
+        Self { java: java_codecs(redisson), compared: 0, refused: 0 }
+    }
+
+    pub(crate) fn one<T: Debug + PartialEq, C: Codec<T>>(&mut self, name: &str, codec: &C, value: &T) {
         let Ok(payload) = codec.encode(value) else {
             self.refused += 1;
             return;
@@ -41,12 +45,15 @@ impl Both {
         self.compared += 1;
     }
 
-    fn each<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(&mut self, value: &T) {
+    pub(crate) fn each<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(&mut self, value: &T) {
         self.one("kryo5", &Kryo5, value);
         self.jackson(value);
     }
 
-    fn jackson<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(&mut self, value: &T) {
+    pub(crate) fn jackson<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(
+        &mut self,
+        value: &T,
+    ) {
         self.one("json-jackson", &JsonJackson, value);
         self.one("cbor-jackson", &CborJackson, value);
         self.one("msgpack-jackson", &MsgPackJackson, value);
@@ -157,7 +164,7 @@ fn value(random: &mut Rng, depth: usize) -> Value {
 fn redisson_reads_what_nothing_declares() {
     let mut random = Rng::with_seed(redelay_support::seed());
     let random = &mut random;
-    let mut both = Both { java: java_codecs(), compared: 0, refused: 0 };
+    let mut both = Both::new("4.7.0");
     for _ in 0..150 {
         both.one("kryo5", &Kryo5, &mixes(random, true));
         both.jackson(&mixes(random, false));
@@ -194,7 +201,7 @@ fn redisson_reads_what_nothing_declares() {
 /// Each row is what Redisson makes of it again, so that the vectors say what it reads, too.
 #[test]
 fn redisson_reads_its_own_places() {
-    let java = &mut java_codecs();
+    let java = &mut java_codecs("4.7.0");
     for codec in ["kryo5", "json-jackson", "cbor-jackson", "msgpack-jackson"] {
         for row in rows(&format!("{codec}-places")) {
             let hex: String = row.payload.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -211,7 +218,7 @@ fn redisson_reads_its_own_places() {
 fn amounts_are_exact_both_ways() {
     const CODEC: &str = "typed-json:com.acme.Zoo$Amounts";
 
-    let mut both = Both { java: java_codecs(), compared: 0, refused: 0 };
+    let mut both = Both::new("4.7.0");
     for row in rows("typed-json-amounts") {
         let amounts: Amounts = Json.decode(&row.payload).unwrap();
         both.one(CODEC, &Json, &amounts);

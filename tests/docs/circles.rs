@@ -6,7 +6,7 @@ use super::architecture::{CLI, CODEC, Package, REDELAY, paths, production_code};
 
 /// The modules of each package in which files do form circles: the recursion of nested values.
 const WITH_CIRCLES: [(&Package, &[&str]); 3] =
-    [(&REDELAY, &[]), (&CODEC, &["jackson", "java", "kryo"]), (&CLI, &[])];
+    [(&REDELAY, &[]), (&CODEC, &["jackson", "java", "java_serialization", "kryo"]), (&CLI, &[])];
 
 /// A file, as the path of its module: `["a", "b"]` for `a/b.rs`.
 type File = Vec<String>;

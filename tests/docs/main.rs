@@ -6,6 +6,7 @@ mod circles;
 mod deployment;
 mod design;
 mod from_redisson;
+mod java_classes;
 #[cfg(feature = "tracing")]
 mod observability;
 mod operators;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::TryStreamExt;
 use redelay::inspector::{LeftoverKind, Place};
 use redelay_fixture::Server;
 use redelay_support::{HOUR, ORDERED_LIST, TIMEOUT_SET, soon, still_builder, still_text_queues};
@@ -170,6 +172,11 @@ async fn what_should_have_been_deleted_is_found() {
         [(LeftoverKind::Receipt, 30, 10), (LeftoverKind::Throttle, 30, 10), (LeftoverKind::Scratch, 1, 1)]
     );
     assert!(found.iter().all(|left| left.queue == "q"));
+    // The search for queues finds them, too.
+    let scans = server.command_calls("scan");
+    let mut queues = client.inspector().queues_and_leftovers("none");
+    assert_eq!(soon((&mut queues).try_collect::<Vec<_>>()).await.unwrap(), Vec::<Bytes>::new());
+    assert_eq!((queues.leftovers(), server.command_calls("scan") - scans), (found, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -118,7 +118,7 @@ pub struct Job {
     pub props: Option<Entries<String, Any>>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "record com.acme.Tasks$Batch", rename_all = "camelCase")]
 pub struct Batch {
     pub tasks: Option<Vec<Option<Task>>>,
@@ -128,21 +128,21 @@ pub struct Batch {
 }
 
 /// `@JsonTypeInfo(use = Id.NAME, property = "type")`
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "tag(type) com.acme.Tasks$Payment", rename_all = "lowercase")]
 pub enum Payment {
     Card(Card),
     Cash(Cash),
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.acme.Tasks$Card")]
 pub struct Card {
     pub amount: Option<BigDecimal>,
     pub number: Option<String>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "final com.acme.Tasks$Cash")]
 pub struct Cash {
     pub amount: Option<BigDecimal>,
@@ -150,38 +150,38 @@ pub struct Cash {
 }
 
 /// `@JsonTypeInfo(use = Id.NAME, include = As.WRAPPER_OBJECT)`
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "wrapper-object com.acme.Tasks$Shape", rename_all = "lowercase")]
 pub enum Shape {
     Circle(Circle),
     Dot(Dot),
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.acme.Tasks$Circle")]
 pub struct Circle {
     pub radius: Option<BigDecimal>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.acme.Tasks$Dot")]
 pub struct Dot {}
 
 /// `@JsonTypeInfo(use = Id.NAME, include = As.WRAPPER_ARRAY)`
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "wrapper-array com.acme.Tasks$Move", rename_all = "lowercase")]
 pub enum Move {
     Up(Up),
     Down(Down),
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.acme.Tasks$Up")]
 pub struct Up {
     pub by: Option<BigDecimal>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.acme.Tasks$Down")]
 pub struct Down {
     pub to: Option<Vec<i64>>,
@@ -189,7 +189,7 @@ pub struct Down {
 
 macro_rules! tagged {
     ($($name:ident $class:literal $element:ident)*) => {$(
-        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename = $class)]
         pub struct $name {
             pub one: Option<$element>,

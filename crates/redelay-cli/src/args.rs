@@ -79,10 +79,12 @@ pub(crate) enum Command {
         #[arg(long, short = 'n', default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
         /// Goes on behind this place, as the page before ends
-        #[arg(long, value_name = "PLACE", value_parser = place)]
+        #[arg(long, value_name = "PLACE", value_parser = place, allow_hyphen_values = true)]
         after: Option<Place>,
         #[command(flatten)]
         decoder: Decoding,
+        #[command(flatten)]
+        classes: Described,
     },
     /// Counts how many entries become due when
     Due {
@@ -126,6 +128,8 @@ pub(crate) enum Command {
         /// How often
         #[arg(long, default_value = "2s", value_name = "TIME", value_parser = interval)]
         interval: Duration,
+        #[command(flatten)]
+        classes: Described,
     },
     /// Moves due entries to their ready lists, beside Redisson
     ///
@@ -148,6 +152,18 @@ pub(crate) enum Command {
         codec: Option<Format>,
         #[command(flatten)]
         decoder: Decoding,
+        #[command(flatten)]
+        classes: Described,
+    },
+    /// Prints the Rust types of a Java class, for the codecs of Redisson
+    ///
+    /// They are those of the class, of the classes below it, and of what their fields need.
+    JavaStruct {
+        /// The class, with its package if another one has the same name: com.acme.Order, com.acme.Order$Line
+        #[arg(value_name = "CLASS")]
+        class: String,
+        #[command(flatten)]
+        classes: Described,
     },
     /// Prints the completions of a shell
     Completions {
@@ -235,6 +251,17 @@ pub(crate) struct Decoding {
     /// values does not allow it, because what it prints cannot be masked.
     #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
     pub(crate) decoder: Option<String>,
+}
+
+/// The Java classes of payloads.
+#[derive(Args, Debug)]
+pub(crate) struct Described {
+    /// Java classes: a .class file, a .jar, or a text such as `class com.acme.Order { long id; }`
+    ///
+    /// With it, objects of these classes in Kryo 5 are printed with the names of their fields. It may be
+    /// there several times. For list and top, the profile may have more.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) classes: Vec<PathBuf>,
 }
 
 fn time(text: &str) -> Result<Duration, String> {

@@ -5,6 +5,7 @@ mod due;
 #[cfg(feature = "exporter")]
 mod exporter;
 mod inspect;
+mod java_struct;
 mod list;
 mod ls;
 mod pages;
@@ -20,6 +21,7 @@ use crate::args::{Arguments, Command};
 use crate::connect::Session;
 use crate::failure::Failure;
 use crate::out::Out;
+use inspect::Reading;
 
 /// Does what the command line says.
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -28,9 +30,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Ls { pattern } => ls::run(&session().await?, &bytes(pattern), &out).await,
         Command::Show { queue } => show::run(&session().await?, &bytes(queue), &out).await,
-        Command::List { queue, what, limit, after, decoder } => {
+        Command::List { queue, what, limit, after, decoder, classes } => {
             let page = list::Page { what, after, limit: limit as usize };
-            list::run(&session().await?, &bytes(queue), page, decoder.decoder, &out).await
+            let session = session().await?.with_classes(&classes.classes)?;
+            list::run(&session, &bytes(queue), page, decoder.decoder, &out).await
         }
         Command::Due { queue, step, count } => {
             due::run(&session().await?, &bytes(queue), step, count.into(), &out).await
@@ -41,13 +44,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         #[cfg(feature = "exporter")]
         Command::Exporter(exporting) => exporter::run(&session().await?, exporting, &out).await,
         #[cfg(feature = "top")]
-        Command::Top { pattern, interval } => {
+        Command::Top { pattern, interval, classes } => {
             top::check(&out)?;
-            top::run(&session().await?, &bytes(pattern), interval, &out).await
+            let session = session().await?.with_classes(&classes.classes)?;
+            top::run(&session, &bytes(pattern), interval, &out).await
         }
-        Command::Inspect { hex, digits, codec, decoder } => {
-            inspect::run(hex, digits, codec, decoder.decoder, &out).await
+        Command::Inspect { hex, digits, codec, decoder, classes } => {
+            let classes = crate::classes::load(&classes.classes)?;
+            inspect::run(hex, digits, Reading { codec, decoder: decoder.decoder, classes }, &out).await
         }
+        Command::JavaStruct { class, classes } => java_struct::run(&class, &classes.classes, &out),
         Command::Completions { shell } => pages::completions(shell, &out),
         Command::Man { into } => pages::man(into.as_deref(), &out),
     }

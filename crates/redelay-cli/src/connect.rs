@@ -1,14 +1,18 @@
 //! The connection of a command: by `--url`, a profile, or `REDIS_URL`.
 
 use std::env;
+use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use redelay::client::{ClientConfig, TlsConfig};
+use redelay::codec::classes::Classes;
 use redelay::inspector::{Inspector, Overview, Role, Server};
 use redelay::{Client, Error, ErrorKind};
 
 use crate::args::Connection;
+use crate::classes;
 use crate::escape;
 use crate::failure::Failure;
 use crate::human;
@@ -16,6 +20,7 @@ use crate::mask::Mask;
 use crate::out::Out;
 use crate::payload::Reader;
 use crate::profile::{self, PasswordCommand, Profile};
+use crate::queue;
 use crate::state;
 
 /// How many payloads of a queue say which codec it has.
@@ -29,6 +34,7 @@ pub(crate) struct Session {
     profile: Profile,
     /// The name of the profile, if one was asked for.
     label: Option<String>,
+    classes: Option<Arc<Classes>>,
 }
 
 impl Session {
@@ -54,8 +60,15 @@ impl Session {
         }
         let client = config.builder()?.transfer(transfers).connect_timeout(timeout).command_timeout(timeout);
         let client = client.connect().await?;
-        let session = Self { inspector: client.inspector(), profile, label: connection.profile.clone() };
+        let session =
+            Self { inspector: client.inspector(), profile, label: connection.profile.clone(), classes: None };
         Ok((session, client))
+    }
+
+    /// With the classes that these files and the profile describe.
+    pub(crate) fn with_classes(self, files: &[PathBuf]) -> Result<Self, Failure> {
+        let files: Vec<_> = self.profile.classes.iter().chain(files).cloned().collect();
+        Ok(Self { classes: classes::load(&files)?, ..self })
     }
 
     /// The name of a queue on the server, or a pattern of such names.
@@ -124,7 +137,8 @@ impl Session {
 
     /// A reader of payloads of a queue, by this sample.
     pub(crate) fn reader_of<'a>(&self, name: &[u8], sample: impl IntoIterator<Item = &'a [u8]>) -> Reader {
-        Reader::new(self.profile.codec_of(name), Mask::new(&self.profile.mask), sample)
+        let reader = Reader::new(self.profile.codec_of(name), Mask::new(&self.profile.mask), sample);
+        reader.with_classes(self.classes.clone())
     }
 
     /// Looks at a queue that must be there.
@@ -147,6 +161,13 @@ impl Session {
     pub(crate) async fn servers(&self, out: &Out) -> Result<Servers, Failure> {
         let servers = Servers { servers: self.inspector.servers().await?, label: self.label.clone() };
         for server in &servers.servers {
+            if server.role.is_none()
+                && let Some(unknown) = server.unknown.iter().find(|unknown| unknown.what == "product")
+            {
+                let mut unknown = unknown.clone();
+                unknown.what = format!("whether {} is a replica", server.address);
+                out.note(&queue::refusal(&unknown));
+            }
             if server.role == Some(Role::Replica) {
                 let link = match server.is_linked {
                     Some(false) => ", and not connected to its master",
@@ -192,6 +213,12 @@ impl Servers {
         let own = self.servers.iter().find(|server| server.address == address);
         let clock = own.or(self.servers.first()).and_then(|server| server.clock);
         clock.unwrap_or_else(std::time::SystemTime::now)
+    }
+
+    /// Why one of them does not tell its clock.
+    pub(crate) fn clock_refusal(&self) -> Option<String> {
+        let mut unknown = self.servers.iter().flat_map(|server| &server.unknown);
+        unknown.find(|unknown| unknown.what == "clock").map(queue::refusal)
     }
 
     /// `shop-prod · redis-1:6379 · Redis 7.0.15, master`.

@@ -41,6 +41,30 @@ pub(crate) fn json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A word as a shell reads it: as it is, in quotes, or with escapes that bash and zsh know.
+pub(crate) fn word(word: &[u8]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.@/+:#".contains(byte);
+    let plain = std::str::from_utf8(word).unwrap_or_default();
+    if !word.is_empty() && word.iter().all(is_plain) && !b"-#".contains(&word[0]) {
+        return plain.to_owned();
+    }
+    if plain.len() == word.len() && text(plain) == plain && !plain.contains('\'') {
+        return format!("'{plain}'");
+    }
+    let escaped = |byte: &u8| match byte {
+        b'\\' | b'\'' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        byte => format!("\\x{byte:02x}"),
+    };
+    format!("$'{}'", word.iter().map(escaped).collect::<String>())
+}
+
+/// A word of which `redelay` must not think that it is an option.
+pub(crate) fn argument(argument: &[u8]) -> String {
+    let end_of_options = if argument.starts_with(b"-") { "-- " } else { "" };
+    format!("{end_of_options}{}", word(argument))
+}
+
 fn push(out: &mut String, char: char) {
     match char {
         '\n' => out.push_str("\\n"),
@@ -85,6 +109,20 @@ mod tests {
             (b"\xff\x00ok", "\\xff\\x00ok"),
         ] {
             assert_eq!(bytes(wrote), shown);
+        }
+    }
+
+    #[test]
+    fn words_of_a_shell() {
+        for (wrote, shown) in [
+            (&b"orders"[..], "orders"),
+            (b"", "''"),
+            (b"{q}; rm -rf ~", "'{q}; rm -rf ~'"),
+            (b"a'; b\\", r"$'a\'; b\\'"),
+            (b"a\n\xff", r"$'a\x0a\xff'"),
+            (b"-x", "-- '-x'"),
+        ] {
+            assert_eq!(argument(wrote), shown);
         }
     }
 

@@ -93,9 +93,14 @@ const KEYS: &str = "~*, or a pattern of the keys";
 
 /// What `ACL SETUSER` has to grant, by the server's words.
 pub(crate) fn missing_right(text: &str) -> Option<String> {
-    // In a script, Redis before 7.0 does not name it.
-    if text.contains("executing the script can't run this command") {
-        return Some("+ the commands of a pump, of which the server names none".into());
+    // In a script, the server does not name it. Behind its words, the library names the commands of the line
+    // that was refused.
+    if let Some((_, rest)) = text.split_once("executing the script can't run this command") {
+        let names = rest.rsplit_once(": ").map_or("", |(_, names)| names).split(", ");
+        let is_name = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase());
+        let rights: Vec<_> = names.filter(is_name).map(|name| format!("+{}", name.to_lowercase())).collect();
+        let none = || "+ the commands of a pump, of which the server names none".into();
+        return Some(if rights.is_empty() { none() } else { rights.join(" or ") });
     }
     if text.contains("executing the script can't access") {
         return Some(KEYS.into());
@@ -126,6 +131,14 @@ mod tests {
             (
                 "ERR ACL failure in script: User pump has no permissions to run the 'llen' command",
                 Some("+llen"),
+            ),
+            (
+                "ERR The user executing the script can't run this command or subcommand: RPUSH, LREM",
+                Some("+rpush or +lrem"),
+            ),
+            (
+                "The user executing the script can't run this command or subcommand",
+                Some("+ the commands of a pump, of which the server names none"),
             ),
             (
                 "The user executing the script can't access at least one of the keys",

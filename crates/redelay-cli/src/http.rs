@@ -14,20 +14,22 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::sleep;
 
 use crate::failure::Failure;
 
 /// The most connections at a time. Others wait.
 const CONNECTIONS: usize = 64;
-/// How long a client may take to ask, and how long an unused connection stays.
-const ASKS_WITHIN: Duration = Duration::from_secs(10);
+/// How long a client may take to ask, and then to read the answer. A scrape that waits for a place has 10 s
+/// by default.
+const WITHIN: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(5) };
 
 /// A page.
 pub(crate) struct Page {
     pub(crate) is_ok: bool,
     pub(crate) content_type: &'static str,
-    pub(crate) body: String,
+    pub(crate) body: Bytes,
 }
 
 /// What is at a path.
@@ -48,20 +50,27 @@ pub(crate) async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
         let place = places.clone().acquire_owned().await;
         let Ok((stream, _)) = listener.accept().await else {
             // There are too many files for a moment, or the client has left.
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            sleep(Duration::from_millis(50)).await;
             continue;
         };
         let pages = pages.clone();
         tokio::spawn(async move {
             let _place = place;
-            let service = service_fn(|request| {
-                let pages = pages.clone();
-                async move { Ok::<_, Infallible>(answer(&request, &pages).await) }
+            let has_answered = Notify::new();
+            let service = service_fn(async |request| {
+                let answer = answer(&request, &pages).await;
+                has_answered.notify_one();
+                Ok::<_, Infallible>(answer)
             });
             let mut server = hyper::server::conn::http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(ASKS_WITHIN).max_buf_size(16 * 1024);
-            // A client that breaks off wants nothing more.
-            let _ = server.serve_connection(TokioIo::new(stream), service).await;
+            server.timer(TokioTimer::new()).header_read_timeout(WITHIN).max_buf_size(16 * 1024);
+            // One request: a connection that is not used would take the place of another.
+            let connection = server.keep_alive(false).serve_connection(TokioIo::new(stream), service);
+            // A client that breaks off, or does not read, wants nothing more.
+            tokio::select! {
+                _ = connection => {}
+                () = async { has_answered.notified().await; sleep(WITHIN).await } => {}
+            }
         });
     }
 }
@@ -82,12 +91,53 @@ async fn answer(request: &Request<Incoming>, pages: &Pages) -> Response<Full<Byt
     response
 }
 
-fn plain(status: StatusCode, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
+fn plain(status: StatusCode, body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     let value = hyper::header::HeaderValue::from_static;
     headers.insert(CONTENT_TYPE, value("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, value("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// Longer than what the buffers of both ends hold.
+    const LONG: usize = 32 << 20;
+
+    /// Its answer to a request for a path, as far as it is read.
+    async fn ask(address: SocketAddr, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream
+    }
+
+    #[tokio::test]
+    async fn clients_that_do_not_read_make_room_for_others() {
+        let (listener, address) = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let long = Bytes::from(vec![b'x'; LONG]);
+        let pages: Pages = Arc::new(move |path| {
+            let body = if path == "/long" { long.clone() } else { long.slice(..1) };
+            Some(async move { Page { is_ok: true, content_type: "text/plain", body } }.boxed())
+        });
+        tokio::spawn(serve(listener, pages));
+        let mut slow = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let mut stream = ask(address, "/long").await;
+            // The answer has begun.
+            stream.read_exact(&mut [0; 1]).await.unwrap();
+            slow.push(stream);
+        }
+        let mut answer = String::new();
+        ask(address, "/").await.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nx"), "{answer}");
+    }
 }

@@ -47,9 +47,13 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
-/// How long until then: `in 20 ms`, or `now`.
+/// How long until then: `in 20 ms`, `now`, or `never` for what is no time.
 pub(crate) fn until(left: Duration) -> String {
-    if left.is_zero() { "now".into() } else { format!("in {}", span(left)) }
+    match left.as_secs() {
+        _ if left.is_zero() => "now".into(),
+        seconds if seconds / 86_400 / 365 > 9_999 => "never".into(),
+        _ => format!("in {}", span(left)),
+    }
 }
 
 /// A time in RFC 3339, in UTC, with milliseconds. For JSON.
@@ -94,7 +98,7 @@ mod tests {
         ] {
             assert_eq!(span(Duration::from_millis(millis)), shown);
         }
-        assert_eq!(until(Duration::ZERO), "now");
+        assert_eq!((&*until(Duration::ZERO), &*until(Duration::MAX)), ("now", "never"));
         assert_eq!(until(Duration::from_micros(20_100)), "in 20 ms");
         assert!(!span(Duration::MAX).is_empty());
     }

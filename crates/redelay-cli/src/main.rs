@@ -3,9 +3,10 @@
 //! `args` is the command line, and `commands` has a file for each command. A command reads through a
 //! `Session` (`connect`, `profile`) and writes to `Out`. What it prints is made by pure functions: `queue`
 //! and `state` of a queue in numbers, `doctor` of what is wrong, `payload` and `mask` of a payload, which
-//! `decoder` may read, `table`, `human` and `escape` of text.
+//! `decoder` may read, `classes` of the Java classes of payloads, `table`, `human` and `escape` of text.
 
 mod args;
+mod classes;
 mod commands;
 mod connect;
 mod decoder;
@@ -60,14 +61,29 @@ fn main() -> ExitCode {
 
 /// Returns the exit code of a command that has no failure to report.
 async fn run(arguments: Arguments) -> Result<u8, Failure> {
+    // A program of `--decoder` is in a process group of its own, which a terminal that is closed does not
+    // end. Without one, that signal is left to the system: with `nohup`, the command goes on.
+    let decodes = match &arguments.command {
+        Command::List { decoder, .. } | Command::Inspect { decoder, .. } => decoder.decoder.is_some(),
+        _ => false,
+    };
+    let signal = async {
+        tokio::select! {
+            () = signal() => {}
+            () = end_of_terminal(), if decodes => {}
+        }
+    };
     let code = match &arguments.command {
         // They block, and then the signal ends them as it ends any program, without a handler. It must end
         // the program of `--decoder`, too, for which `inspect` waits.
-        Command::Inspect { .. } | Command::Completions { .. } | Command::Man { .. } => {
+        Command::Inspect { .. }
+        | Command::JavaStruct { .. }
+        | Command::Completions { .. }
+        | Command::Man { .. } => {
             return tokio::select! {
                 biased;
                 end = commands::run(arguments) => end.map(|()| 0),
-                () = signal() => Ok(INTERRUPTED),
+                () = signal => Ok(INTERRUPTED),
             };
         }
         Command::Watch { .. } => 0,
@@ -82,9 +98,26 @@ async fn run(arguments: Arguments) -> Result<u8, Failure> {
     tokio::select! {
         // First, so that no signal comes before its handler.
         biased;
-        () = signal() => Ok(code),
+        () = signal => Ok(code),
         end = commands::run(arguments) => end.map(|()| 0),
     }
+}
+
+/// Waits for SIGHUP or SIGQUIT.
+async fn end_of_terminal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let signals = (signal(SignalKind::hangup()), signal(SignalKind::quit()));
+        if let (Ok(mut hangup), Ok(mut quit)) = signals {
+            tokio::select! {
+                _ = hangup.recv() => {}
+                _ = quit.recv() => {}
+            }
+            return;
+        }
+    }
+    std::future::pending().await
 }
 
 /// Waits for SIGINT or SIGTERM.

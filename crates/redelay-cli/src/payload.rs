@@ -1,5 +1,8 @@
 //! A payload as a command prints it: its codec, and its value as JSON, or what else can be said of it.
 
+use std::sync::Arc;
+
+use redelay::codec::classes::Classes;
 use redelay::codec::detect::{self, Detector, Format, Kind, Verdict};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -20,6 +23,8 @@ pub(crate) struct Reader {
     /// What was found, the codec of most payloads first.
     verdicts: Vec<Verdict>,
     mask: Mask,
+    /// The classes of objects in Kryo 5.
+    classes: Option<Arc<Classes>>,
     /// What the server has said instead of a sample.
     pub(crate) refusal: Option<String>,
 }
@@ -74,7 +79,12 @@ impl Reader {
     ) -> Self {
         let mut detector = Detector::new();
         sample.into_iter().for_each(|payload| detector.add(payload));
-        Self { chosen, mask, verdicts: detector.verdicts(), refusal: None }
+        Self { chosen, mask, verdicts: detector.verdicts(), classes: None, refusal: None }
+    }
+
+    /// With the classes that are described.
+    pub(crate) fn with_classes(self, classes: Option<Arc<Classes>>) -> Self {
+        Self { classes, ..self }
     }
 
     /// What was found in the sample, unless the profile says the codec.
@@ -115,11 +125,18 @@ impl Reader {
             Some((format, json)) => (format, Some(json)),
             None => (Format::Plain(Kind::Bytes), None),
         };
-        let described = format.describe(payload);
+        let mut described = format.describe(payload);
+        let (mut json, mut why) = (json, String::new());
+        if let (Some(_), Some(classes)) = (&described, &self.classes) {
+            match format.to_json_with(payload, classes) {
+                Ok(read) => (json, described) = (Some(read), None),
+                Err(error) => why = format!(": {error}"),
+            }
+        }
         let value = json.and_then(|json| RawValue::from_string(escape::json(&json).into_owned()).ok());
         let text = match (&described, &value) {
             _ if !self.mask.is_empty() && (described.is_some() || is_bytes(format)) => "(masked)".to_owned(),
-            (Some(described), _) => format!("{described} (its fields are not known)"),
+            (Some(described), _) => format!("{described} (its fields are not known{why})"),
             (None, Some(_)) if is_bytes(format) => format!("0x{}", hex(payload)),
             (None, Some(value)) => self.mask.apply(value.clone()).get().to_owned(),
             (None, None) => format!("0x{}", hex(payload)),
@@ -236,6 +253,21 @@ mod tests {
             assert!(!json.contains("WINTER26") && !shown.text.contains("WINTER26"), "{json} {}", shown.text);
             assert!(!json.contains("payload_hex"), "{json}");
         }
+    }
+
+    #[test]
+    fn objects_of_described_classes_are_read_and_masked() {
+        let classes = "class com.acme.Coupon { String code; int percent; }".parse::<Classes>().unwrap();
+        let with = |mask: &[&str]| reader(mask, &[COUPON]).with_classes(Some(classes.clone().into()));
+        let read = with(&[]).read(COUPON);
+        assert_eq!(read.text, r#"{"@class":"com.acme.Coupon","code":"WINTER26","percent":7}"#);
+        let masked = with(&["code"]).read(COUPON);
+        assert_eq!(masked.text, r#"{"@class":"com.acme.Coupon","code":"(masked)","percent":7}"#);
+        assert!(!serde_json::to_string(&masked).unwrap().contains("WINTER26"));
+        let other = reader(&["code"], &[COUPON]).with_classes(Some(Classes::new().into()));
+        assert_eq!(other.read(COUPON).text, "(masked)");
+        let other = reader(&[], &[COUPON]).with_classes(Some(Classes::new().into())).read(COUPON).text;
+        assert!(other.ends_with("before offset 17 are not described)"), "{other}");
     }
 
     #[test]

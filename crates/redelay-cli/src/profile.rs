@@ -24,6 +24,8 @@ pub(crate) struct Profile {
     pub(crate) name_prefix: String,
     /// The codecs of queues, by patterns of their names.
     pub(crate) codec: BTreeMap<String, String>,
+    /// Files that describe the Java classes of payloads.
+    pub(crate) classes: Vec<PathBuf>,
     /// Paths in payloads whose values are not printed.
     pub(crate) mask: Vec<String>,
 }
@@ -101,6 +103,10 @@ fn parse(text: &str) -> Result<BTreeMap<String, Profile>, String> {
                 format!("has an unknown codec for `{pattern}` in the profile `{name}`: {error}")
             })?;
         }
+        // It would hide nothing.
+        if profile.mask.iter().any(|path| path.split('.').any(str::is_empty)) {
+            return Err(format!("has a path with an empty name in the mask of the profile `{name}`"));
+        }
         if profile.user.is_some() && profile.password_command.is_none() {
             return Err(format!("has a user without a password_command in the profile `{name}`"));
         }
@@ -168,6 +174,8 @@ mod tests {
             ("[a]\nurl = secret", "wrong in line 2"),
             ("[a.codec]\nq = 'kryo'", "unknown codec for `q` in the profile `a`: expected kryo5"),
             ("[a]\nuser = 'u'", "without a password_command"),
+            ("[a]\nmask = ['card', '']", "a path with an empty name in the mask of the profile `a`"),
+            ("[a]\nmask = ['card..number']", "a path with an empty name"),
         ] {
             let wrong = parse(text).err().unwrap();
             assert!(wrong.contains(why) && !wrong.contains("secret"), "{wrong}");

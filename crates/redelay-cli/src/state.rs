@@ -45,7 +45,8 @@ impl State {
         let known = [queue.pending, queue.overdue, queue.ready, queue.in_flight, queue.dead_letters];
         let is_known = known.iter().all(Option::is_some)
             && queue.is_paused.is_some()
-            && queue.transferring_processes.is_some();
+            && queue.transferring_processes.is_some()
+            && !queue.unknown.iter().any(|unknown| unknown.what == "next_due_in");
         if queue.overdue_for.is_some_and(|for_long| for_long >= late) {
             Self::StandsStill
         } else if queue.is_paused == Some(true) {

@@ -12,6 +12,7 @@ add() {
 }
 
 add kryo kryo5
+add kryo kryo5-serialized
 add json_jackson json-jackson
 add cbor_jackson cbor-jackson
 add msgpack_jackson msgpack-jackson

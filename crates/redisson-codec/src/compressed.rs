@@ -20,6 +20,7 @@ pub use snappy::SnappyV2;
 pub use zstd::ZStd;
 
 use super::{Codec, CodecError, memory};
+use crate::signature::{Signature, of_another_codec};
 
 const DEFAULT_LIMIT: usize = 64 << 20;
 
@@ -85,7 +86,11 @@ fn decode<T>(
     limit: usize,
     decompress: fn(&[u8], usize) -> Result<Vec<u8>, CodecError>,
 ) -> Result<T, CodecError> {
-    let inner = decompress(payload, limit)?;
+    let inner =
+        decompress(payload, limit).map_err(|error| match of_another_codec(payload, &[Signature::ZStd]) {
+            other if other.is_empty() => error,
+            other => CodecError::new(format!("{error}{other}")),
+        })?;
     let values = limit.saturating_mul(MEMORY).saturating_sub(inner.capacity()).max(LEAST_MEMORY);
     memory::within(values, || codec.decode(&inner))
 }

@@ -12,7 +12,7 @@
 
 /// The public codec of a format.
 macro_rules! codec {
-    ($(#[$doc:meta])* $name:ident $format:ty) => {
+    ($(#[$doc:meta])* $name:ident $format:ty, $mapper:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
@@ -35,7 +35,7 @@ macro_rules! codec {
             }
 
             fn decode(&self, payload: &[u8]) -> Result<T, $crate::CodecError> {
-                $crate::jackson::decode::<$format, T>(payload, false, &$crate::jackson::mapper::REDISSON)
+                $crate::jackson::decode::<$format, T>(payload, false, &$crate::jackson::mapper::$mapper)
             }
         }
 
@@ -45,7 +45,7 @@ macro_rules! codec {
             }
 
             fn decode(&self, payload: &[u8]) -> Result<T, $crate::CodecError> {
-                $crate::jackson::decode::<$format, T>(payload, true, &$crate::jackson::mapper::REDISSON)
+                $crate::jackson::decode::<$format, T>(payload, true, &$crate::jackson::mapper::$mapper)
             }
         }
     };
@@ -91,6 +91,9 @@ use self::mapper::Typing;
 use self::write::{Output, Plan, ValueWriter};
 use super::CodecError;
 use super::java::shape::Shape;
+use crate::serde_error::unreadable;
+use crate::shown::{LONGEST, within};
+use crate::signature::Signature;
 
 fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(
     value: &T,
@@ -98,7 +101,9 @@ fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(
 ) -> Result<Vec<u8>, CodecError> {
     let plan = Plan::of::<F, T>(mapper.map_or(Typing::Property, |mapper| mapper.typing))?;
     let mut output = Output::take(mapper);
-    value.serialize(ValueWriter::<F>::whole(&mut output, plan)).map_err(CodecError::new)?;
+    value
+        .serialize(ValueWriter::<F>::whole(&mut output, plan))
+        .map_err(|failure| CodecError::new(within(failure.to_string(), LONGEST)))?;
     let payload = output.finish();
     match payload.len() {
         length if length > F::MAX_PAYLOAD => {
@@ -114,8 +119,14 @@ fn decode<F: Format, T: DeserializeOwned + 'static>(
     mapper: &Mapper,
 ) -> Result<T, CodecError> {
     let wrong = |why: &dyn std::fmt::Display| {
-        let kind = std::any::type_name::<T>();
-        CodecError::new(format!("expected `{kind}` as {} of Redisson: {why}", F::NAME))
+        let own = match mapper.typing {
+            Typing::Property => [F::SIGNATURE, Signature::JsonOfClass, Signature::Json],
+            Typing::Wrapper => [Signature::WrapperArray, Signature::JsonOfClass, Signature::Json],
+            Typing::Nowhere => [Signature::Json; 3],
+        };
+        // The other formats have no mappers.
+        let own = if F::SIGNATURE == Signature::JsonJackson { &own[..] } else { &own[..1] };
+        unreadable::<T>(&format!("{} of Redisson", F::NAME), &why.to_string(), payload, own)
     };
     let shape = Shape::of::<T>()?;
     let node = F::read(payload).map_err(|error| wrong(&error))?;

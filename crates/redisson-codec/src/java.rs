@@ -94,11 +94,13 @@ mod big;
 pub(crate) mod class;
 mod convert;
 mod exact;
+mod library;
+pub(crate) mod path;
 pub(crate) mod per_type;
 mod probe;
 pub(crate) mod refuse;
 pub(crate) mod shape;
-mod time;
+pub(crate) mod time;
 pub(crate) mod type_hint;
 mod uuid;
 mod value;
@@ -107,6 +109,7 @@ pub(crate) mod variant;
 
 pub use big::{BigDecimal, BigInteger};
 pub use convert::ConversionError;
+pub use library::{OptionalDouble, OptionalInt, OptionalLong, Pattern};
 pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
 pub use type_hint::{
     array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map,
@@ -116,7 +119,8 @@ pub use type_hint::{
 };
 pub use uuid::Uuid;
 pub use value::{
-    Array, ClassName, Classed, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value,
+    Array, ClassName, Classed, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Serialized, Text,
+    Value,
 };
 
 /// The text is not of the expected form.

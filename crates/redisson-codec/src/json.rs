@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::ser::Formatter;
 
 use super::{Codec, CodecError};
-use crate::serde_error::without_values;
+use crate::serde_error::{unreadable, without_values};
+use crate::signature::Signature;
 
 /// Plain JSON, as Redisson's `TypedJsonJacksonCodec` reads and writes it: without `@class`, because both
 /// sides know the type. Redisson's `JsonJacksonCodec` is another format, with class names inside.
@@ -57,14 +58,19 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
         let mut payload = Vec::with_capacity(128);
         let mut output = serde_json::Serializer::with_formatter(&mut payload, Compact { depth: 0 });
-        value.serialize(&mut output).map_err(CodecError::new)?;
+        value.serialize(&mut output).map_err(|error| CodecError::new(without_values(&error)))?;
         Ok(payload)
     }
 
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
         serde_json::from_slice(payload).map_err(|error| {
-            let kind = std::any::type_name::<T>();
-            CodecError::new(format!("expected `{kind}` as JSON: {}", without_values(&error)))
+            let (text, place) =
+                (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
+            let why = match text.strip_suffix(&place) {
+                Some(why) => without_values(&why) + &place,
+                None => without_values(&text),
+            };
+            unreadable::<T>("JSON", &why, payload, &[Signature::Json])
         })
     }
 }

@@ -6,7 +6,10 @@
 // | `read`, `write` | serde: between a payload and a Rust type, by the shape of the type |
 // | `scalar`, `text`, `library_object` | the types of `java`, and other small classes of Java's library |
 // | `value` | `java::Value` |
+// | `described` | the same of described classes |
 
+#[cfg(feature = "classes")]
+mod described;
 mod failure;
 mod input;
 mod library_object;
@@ -33,7 +36,9 @@ use write::Plan;
 use super::java::Value;
 use super::java::shape::Shape;
 use super::{AnyClass, Codec, CodecError};
-use crate::serde_error::without_values;
+use crate::serde_error::unreadable;
+use crate::shown::{LONGEST, type_of, within};
+use crate::signature::Signature;
 
 /// The limit of `serde_json`, too.
 const MAX_DEPTH: usize = 127;
@@ -46,7 +51,8 @@ const MAX_DEPTH: usize = 127;
 /// A struct stands for a Java class: its serde name is the name of the class, its fields are the fields of
 /// the class. Kryo writes the fields without names, sorted by name, so the struct needs all of them, with the
 /// right types. The module [`java`](super::java) lists the types. A [`java::Value`](super::java::Value) holds
-/// any payload whose classes are in Java's standard library.
+/// any payload whose classes are in Java's standard library. Of any other class it keeps the bytes, if it is
+/// the whole payload.
 ///
 /// The classes of structs and enums must have the expected names; see
 /// [`with_any_class`](Self::with_any_class).
@@ -54,7 +60,8 @@ const MAX_DEPTH: usize = 127;
 /// # Errors
 /// Decoding fails when the payload is not exactly one value of this type, announces more than it contains,
 /// nests deeper than 127 levels, or has a class that is unexpected or whose layout is unknown. The error
-/// names the offset. It quotes only class names, unless the type's own `Deserialize` quotes more.
+/// names the field and its type, and the offset. It quotes only class names, unless the type's own
+/// `Deserialize` quotes more; in any case 100 characters at most.
 ///
 /// Encoding fails when the type's `Serialize` fails, for a null where Java has none, and beyond 127 levels.
 ///
@@ -124,6 +131,12 @@ impl Kryo5 {
     }
 }
 
+#[cfg(feature = "classes")]
+mod with_classes;
+
+#[cfg(feature = "classes")]
+pub use with_classes::WithClasses;
+
 impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for Kryo5 {
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
         encode(value)
@@ -159,13 +172,10 @@ fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8
             (output, written)
         }
     };
-    match written {
-        Ok(()) => Ok(output.finish()),
-        Err(failure) => {
-            let kind = std::any::type_name::<T>();
-            Err(CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {failure}")))
-        }
-    }
+    written.and_then(|()| output.finish()).map_err(|failure| {
+        let (kind, why) = (type_of::<T>(), failure.of_writing());
+        CodecError::new(within(format!("`{kind}` cannot be written as Kryo 5: {why}"), LONGEST))
+    })
 }
 
 fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Result<T, CodecError> {
@@ -177,12 +187,7 @@ fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Res
             more => Err(Failure::new(format!("{more} bytes follow it at offset {}", reader.input.at))),
         });
     read.map_err(|failure| {
-        let kind = std::any::type_name::<T>();
-        let why = match failure.is_foreign() {
-            true => format!("{}, before offset {}", without_values(&failure), reader.input.at),
-            false => failure.to_string(),
-        };
-        CodecError::new(format!("expected `{kind}` as Kryo 5: {why}"))
+        unreadable::<T>("Kryo 5", &failure.of_reading(reader.input.at), payload, &[Signature::Kryo5])
     })
 }
 

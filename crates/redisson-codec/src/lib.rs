@@ -37,6 +37,7 @@
 //! | `lz4` | `Lz4V2` | `lz4_flex` |
 //! | `snappy` | `SnappyV2` | `snap` |
 //! | `zstd` | `ZStd` | `ruzstd` |
+//! | `classes` | `classes`: the fields of Java classes, from `.class` files or text | |
 //! | `detect` | `detect`: which codec wrote a payload | those of all codecs |
 //! | `uuid-1` | conversions of `java::Uuid` | `uuid` |
 //! | `jiff-1` | conversions of the times in `java` | `jiff` |
@@ -49,6 +50,8 @@
 
 #[cfg(feature = "_java")]
 mod any_class;
+#[cfg(feature = "classes")]
+pub mod classes;
 #[cfg(feature = "_compressed")]
 mod compressed;
 #[cfg(feature = "detect")]
@@ -58,6 +61,8 @@ mod error;
 mod jackson;
 #[cfg(feature = "_java")]
 pub mod java;
+#[cfg(feature = "kryo")]
+mod java_serialization;
 #[cfg(feature = "json")]
 mod json;
 #[cfg(feature = "kryo")]
@@ -71,6 +76,7 @@ mod number;
 mod serde_error;
 #[cfg(feature = "_serde")]
 mod shown;
+mod signature;
 mod text;
 
 #[cfg(feature = "_java")]
@@ -93,6 +99,8 @@ pub use jackson::{JsonJackson, Mapper, WithMapper};
 pub use json::Json;
 #[cfg(feature = "kryo")]
 pub use kryo::Kryo5;
+#[cfg(feature = "classes")]
+pub use kryo::WithClasses;
 #[cfg(feature = "msgpack")]
 pub use msgpack::MsgPack;
 pub use number::{Double, Int, Long};

@@ -3,6 +3,9 @@
 //! A value in memory takes 32 bytes and more, and one byte in a payload. Without compression the sender of
 //! such a payload has to send these bytes; with it, a few kilobytes are millions of values. So a compression
 //! limits what the codec inside of it builds, and the codecs say of each list how much longer it gets.
+//!
+//! Some of what is once in a payload is often in memory: the names of classes, and what Java's own
+//! serialization refers to. The readers of these limit it themselves, with and without compression.
 
 use std::cell::Cell;
 #[cfg(feature = "_java")]

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Codec, CodecError};
-use crate::serde_error::without_values;
+use crate::serde_error::{unreadable, without_values};
+use crate::signature::of_another_codec;
 
 /// The limit of `serde_json`, too.
 const MAX_DEPTH: usize = 127;
@@ -43,7 +44,8 @@ pub struct MsgPack;
 
 impl<T: Serialize + DeserializeOwned> Codec<T> for MsgPack {
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        let payload = rmp_serde::to_vec_named(value).map_err(CodecError::new)?;
+        let payload =
+            rmp_serde::to_vec_named(value).map_err(|error| CodecError::new(without_values(&error)))?;
         // What is too deep would not be read again. Only what has as many heads of arrays and maps can be.
         let heads = payload.iter().filter(|byte| matches!(byte, 0x80..=0x9f | 0xdc..=0xdf)).count();
         if heads > MAX_DEPTH {
@@ -53,12 +55,15 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for MsgPack {
     }
 
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
-        check(payload).map_err(|why| CodecError::new(format!("expected one MessagePack value: {why}")))?;
+        check(payload).map_err(|why| {
+            let other = of_another_codec(payload, &[]);
+            CodecError::new(format!("expected one MessagePack value: {why}{other}"))
+        })?;
         // `from_slice` does not say where it stopped.
         let mut input = rmp_serde::Deserializer::new(Cursor::new(payload));
         T::deserialize(&mut input).map_err(|error| {
-            let (kind, why, at) = (std::any::type_name::<T>(), without_values(&error), input.position());
-            CodecError::new(format!("expected `{kind}` as MessagePack: {why}, before offset {at}"))
+            let why = format!("{}, before offset {}", without_values(&error), input.position());
+            unreadable::<T>("MessagePack", &why, payload, &[])
         })
     }
 }

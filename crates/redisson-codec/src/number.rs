@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::{Codec, CodecError};
+use crate::signature::of_another_codec;
 
 /// An `i64` as decimal text, as Redisson's `LongCodec` writes a `Long`: `-1` is the two bytes `2d 31`.
 ///
@@ -78,7 +79,10 @@ fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, Co
         None if payload.len() == sign => "no digit".to_owned(),
         None => format!("{} digits, out of that range", payload.len() - sign),
     };
-    Err(CodecError::new(format!("expected an integer from {min} to {max} as decimal text, found {found}")))
+    let other = of_another_codec(payload, &[]);
+    Err(CodecError::new(format!(
+        "expected an integer from {min} to {max} as decimal text, found {found}{other}"
+    )))
 }
 
 /// An `f64` as decimal text, as Redisson's `DoubleCodec` writes a `Double`: `1.5`, `-1.0E300`, `NaN`,
@@ -117,8 +121,9 @@ impl Codec<f64> for Double {
             let known = |byte: u8| byte <= b' ' || byte.is_ascii_digit() || b"+-.eE".contains(&byte);
             let found = first_not(payload, 0, known)
                 .unwrap_or_else(|| format!("{} bytes that are no such number", payload.len()));
+            let other = of_another_codec(payload, &[]);
             CodecError::new(format!(
-                "expected a number as Java prints a double (1.5, -1.0E300, NaN, Infinity), found {found}"
+                "expected a number as Java prints a double (1.5, -1.0E300, NaN, Infinity), found {found}{other}"
             ))
         })
     }

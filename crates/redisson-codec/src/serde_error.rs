@@ -2,7 +2,12 @@
 
 use std::fmt::Display;
 
-use crate::shown::shortened;
+use crate::CodecError;
+use crate::shown::{LONGEST, shortened, type_of, within};
+use crate::signature::{Signature, of_another_codec};
+
+/// In bytes: as much as a message of serde has. What it lists are names in the type.
+const MOST: usize = 500;
 
 /// The message of a serde error without the value it quotes.
 ///
@@ -13,6 +18,7 @@ pub(crate) fn without_values(error: &impl Display) -> String {
     const QUOTING: [&str; 4] = ["invalid type: ", "invalid value: ", "unknown variant ", "unknown field "];
     // The expectation comes last; the value itself may contain these words.
     const REST: [&str; 2] = [", expected ", ", there are no "];
+    const NAMING: [&str; 3] = ["missing field `", "duplicate field `", "invalid length "];
 
     let text = error.to_string();
     if QUOTING.iter().any(|start| text.starts_with(start))
@@ -20,7 +26,18 @@ pub(crate) fn without_values(error: &impl Display) -> String {
         && let Some(rest) = REST.iter().filter_map(|rest| text.rfind(rest)).max()
         && value < rest
     {
-        return shortened(format!("{}{}", text[..value].trim_end(), &text[rest..]));
+        return within(format!("{}{}", text[..value].trim_end(), &text[rest..]), MOST);
     }
-    shortened(text)
+    match NAMING.iter().any(|start| text.starts_with(start)) {
+        true => within(text, MOST),
+        false => shortened(&text),
+    }
+}
+
+/// The error for a payload that is no value of a type, with the other codec that it looks like.
+#[cold]
+pub(crate) fn unreadable<T>(format: &str, why: &str, payload: &[u8], own: &[Signature]) -> CodecError {
+    let (kind, other) = (type_of::<T>(), of_another_codec(payload, own));
+    let why = within(format!("expected `{kind}` as {format}: {why}"), LONGEST - other.len());
+    CodecError::new(why + &other)
 }

@@ -1,6 +1,7 @@
 //! [`String`] and [`Bytes`]: the payload is the value, with nothing around it.
 
 use super::{Codec, CodecError};
+use crate::signature::of_another_codec;
 
 /// Text as UTF-8, as Redisson's `StringCodec` writes it. No length, no quotes; the empty text is the empty
 /// payload.
@@ -30,7 +31,10 @@ impl Codec<std::string::String> for String {
     fn decode(&self, payload: &[u8]) -> Result<std::string::String, CodecError> {
         match str::from_utf8(payload) {
             Ok(text) => Ok(text.to_owned()),
-            Err(error) => Err(CodecError::new(format!("expected UTF-8, found {error}"))),
+            Err(error) => {
+                let other = of_another_codec(payload, &[]);
+                Err(CodecError::new(format!("expected UTF-8, found {error}{other}")))
+            }
         }
     }
 }

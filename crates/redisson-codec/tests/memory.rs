@@ -1,11 +1,18 @@
 //! How much memory a payload behind a compression takes. Each is decoded by a process of its own, since what
 //! is freed may still be counted.
 
+#[path = "codecs/hostile.rs"]
+#[allow(dead_code, reason = "the other tests of payloads that Redisson did not write use the rest")]
+mod hostile;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
+use hostile::{changed, fuzz};
+use redelay_compat_values::vectors::rows;
+use redisson_codec::classes::Classes;
 use redisson_codec::java::Value;
 use redisson_codec::{Bytes, CborJackson, Codec, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson};
 use redisson_codec::{ZStd, detect};
@@ -48,6 +55,15 @@ fn detect_all(payload: &[u8]) {
     assert!(most <= (64 << 20) + 2 * values + 2 * texts, "{most} bytes");
 }
 
+/// Reads a class file within the memory that the documentation of `classes` names.
+fn class_file(bytes: &[u8]) {
+    let before = memory("VmRSS:").unwrap_or_default();
+    let read = Classes::new().add_class_file(bytes);
+    let most = memory("VmHWM:").unwrap_or_default().saturating_sub(before);
+    println!("{:.1} times the limit of a class file: {read:?}", most as f64 / (8 << 20) as f64);
+    assert!(read.is_ok() && most <= 8 << 20, "{most} bytes");
+}
+
 /// The same in a process of its own.
 fn in_a_process(kind: &str, payload: &[u8]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -61,10 +77,26 @@ fn in_a_process(kind: &str, payload: &[u8]) {
     assert!(output.status.success(), "{kind}: {said}");
 }
 
+/// What Redisson wrote, changed in several places, behind a compression.
+fn made_up<C: Codec<Value> + Copy>(codec: C, file: &str) {
+    let payloads: Vec<_> = rows(file).into_iter().map(|row| row.payload).collect();
+    let before = memory("VmRSS:").unwrap_or_default();
+    let (count, mut random) = fuzz(100_000);
+    let codec = Lz4V2(codec).with_limit(LIMIT);
+    for _ in 0..count {
+        let payload = Lz4V2(Bytes).encode(&changed(&payloads, &[0, 1, 0x7f, 0x80, 0xdd, 0xff], &mut random));
+        _ = codec.decode(&payload.unwrap());
+    }
+    let most = memory("VmHWM:").unwrap_or_default().saturating_sub(before) as f64 / LIMIT as f64;
+    println!("{most:.1} times the limit: {count} payloads");
+    assert!(most <= 8.0, "{most:.1} times the limit");
+}
+
 type Decode = fn(&[u8]);
 
 /// What a payload is decoded as.
 fn kinds(each: &mut dyn FnMut(&str, Decode)) {
+    each("a class file", class_file);
     each("JSON as a Value", |payload| decode::<Value, _>(JsonJackson, payload));
     each("JSON as a map", |payload| decode::<BTreeMap<String, i32>, _>(JsonJackson, payload));
     each("JSON as integers", |payload| decode::<Vec<i32>, _>(JsonJackson, payload));
@@ -78,7 +110,13 @@ fn kinds(each: &mut dyn FnMut(&str, Decode)) {
     each("JSON without classes as a Value", |payload| decode::<Value, _>(Json, payload));
     each("MessagePack without classes as a Value", |payload| decode::<Value, _>(MsgPack, payload));
     each("detect", detect_all);
+    each("made-up Kryo", |_| made_up(Kryo5, "kryo5"));
+    each("made-up JSON", |_| made_up(JsonJackson, "json-jackson"));
+    each("made-up CBOR", |_| made_up(CborJackson, "cbor-jackson"));
+    each("made-up MessagePack", |_| made_up(MsgPackJackson, "msgpack-jackson"));
     each("Kryo as texts", |payload| decode::<Vec<String>, _>(Kryo5, payload));
+    each("Java's serialization as a Value", |payload| decode::<Value, _>(Kryo5, payload));
+    each("Java's serialization as texts", |payload| decode::<Vec<Option<String>>, _>(Kryo5, payload));
 }
 
 /// As much of a repeated piece as a part of the limit allows.
@@ -95,6 +133,15 @@ const PARTS: [usize; 3] = [1, 4, 12];
 fn a_compressed_payload_takes_eight_times_the_limit_at_most() {
     if std::env::var_os(CASE).is_none() && memory("VmHWM:").is_some() {
         all(&mut in_a_process);
+    }
+}
+
+#[test]
+fn made_up_payloads_take_eight_times_the_limit_at_most() {
+    if std::env::var_os(CASE).is_none() && memory("VmHWM:").is_some() {
+        for kind in ["made-up Kryo", "made-up JSON", "made-up CBOR", "made-up MessagePack"] {
+            in_a_process(kind, b"");
+        }
     }
 }
 
@@ -118,10 +165,33 @@ fn detection_takes_what_it_says_at_most() {
         [announced(0xdd, LENGTH / 2), b"\x91\xc0".repeat(LENGTH / 2)].concat(),
         vec![b't'; LENGTH],
         empty,
+        [
+            &b"\xac\xed\x00\x05ur\x00\x13[Ljava.lang.Object;\0\0\0\0\0\0\0\0\x02\x00\x00xp"[..],
+            &(LENGTH as u32).to_be_bytes(),
+            &vec![b'p'; LENGTH],
+        ]
+        .concat(),
     ] {
         in_a_process("detect", &Lz4V2(Bytes).encode(&content).unwrap());
         in_a_process("detect", &ZStd(Bytes).encode(&content).unwrap());
         in_a_process("detect", &content);
+    }
+}
+
+/// Types of which a byte is a type argument, in as many fields as are read.
+#[test]
+fn a_class_file_takes_what_it_says_at_most() {
+    if std::env::var_os(CASE).is_some() || memory("VmHWM:").is_none() {
+        return;
+    }
+    let text = |text: &[u8]| [&[1][..], &(text.len() as u16).to_be_bytes(), text].concat();
+    for argument in [&b"*"[..], b"TT;", b"LA;", b"[LA;"] {
+        let kind = [&b"LA<"[..], &argument.repeat(15_000 / argument.len()), b">;"].concat();
+        let pool = [text(b"A"), vec![7, 0, 1], text(&kind), text(b"LA;"), text(b"Signature")].concat();
+        let field = [0, 0, 0, 1, 0, 4, 0, 1, 0, 5, 0, 0, 0, 2, 0, 3];
+        let head = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 61, 0, 6];
+        let class = [0, 0, 0, 2, 0, 0, 0, 0, 0, 4];
+        in_a_process("a class file", &[&head[..], &pool, &class, &field.repeat(4), &[0; 4]].concat());
     }
 }
 
@@ -186,7 +256,39 @@ fn all(check: &mut dyn FnMut(&str, &[u8])) {
             check("Kryo as a Value", &texts);
             check("Kryo as texts", &texts);
         }
+        // A null, a text, that of before, an integer, an object without fields, and what it may write.
+        for element in [
+            &b"p"[..],
+            b"t\x00\x00",
+            b"q\x00\x7e\x00\x07",
+            b"sq\x00\x7e\x00\x08\0\0\0\x02",
+            b"sq\x00\x7e\x00\x0ax",
+            b"sq\x00\x7e\x00\x0aw\x00w\x00w\x00x",
+        ] {
+            check("Java's serialization as a Value", &serialized(part, element));
+        }
+        check("Java's serialization as texts", &serialized(part, b"t\x00\x00"));
     }
+}
+
+/// What Java's own serialization writes of an unmodifiable list around an array of these elements. Its class
+/// is number 3, that of the array 5, and a short text 6.
+fn serialized(part: usize, element: &[u8]) -> Vec<u8> {
+    let count = (LIMIT / part - 400) / element.len();
+    let mut payload = b"\x01\x00java.util.Collections$UnmodifiableLis\xf4\xac\xed\x00\x05".to_vec();
+    payload.extend(
+        b"sr\x00&java.util.Collections$UnmodifiableList\0\0\0\0\0\0\0\0\x02\x00\x01L\x00\x01ct\x00\x01Lxp",
+    );
+    payload.extend(
+        b"sr\x00\x1ajava.util.Arrays$ArrayList\0\0\0\0\0\0\0\0\x02\x00\x01L\x00\x01aq\x00\x7e\x00\x01xp",
+    );
+    payload.extend(b"ur\x00\x13[Ljava.lang.Object;\0\0\0\0\0\0\0\0\x02\x00\x00xp");
+    payload.extend((count as u32 + 3).to_be_bytes());
+    payload.extend(b"t\x00\x01x");
+    payload.extend(b"sr\x00\x11java.lang.Integer\0\0\0\0\0\0\0\0\x02\x00\x01I\x00\x05valuexp\0\0\0\x01");
+    payload.extend(b"sr\x00\x0acom.acme.A\0\0\0\0\0\0\0\0\x03\x00\x00xpx");
+    payload.extend(element.repeat(count));
+    Lz4V2(Bytes).encode(&payload).unwrap()
 }
 
 /// A list of this class of elements, each of them the same.

@@ -147,9 +147,12 @@ impl Doctor {
 
     /// Looks at these queues, or at all.
     async fn examine(&mut self, named: &[Vec<u8>]) -> Result<Looked, Failure> {
-        let names = match named {
+        let (names, left) = match named {
             [] => self.find().await?,
-            named => named.iter().map(|name| self.session.name(name)).collect(),
+            named => {
+                let names = named.iter().map(|name| self.session.name(name)).collect();
+                (names, self.leftovers().await?)
+            }
         };
         let mut looks = self.look_at(&names).await?;
         let is_there = |look: &Look| !look.keys.is_empty() || !state::is_absent(&look.overview);
@@ -159,7 +162,7 @@ impl Doctor {
             .map(|looks| self.session.own_name(&looks[0].overview.name).to_vec())
             .collect();
         looks.retain(|looks| is_there(&looks[0]));
-        self.look_for_leftovers(named).await?;
+        self.add_leftovers(left, named);
         // A queue may have nothing but such keys.
         let has_some = |name: &Vec<u8>| {
             self.found.iter().any(|one| matches!(&one.subject, Subject::Queue(found) if found == name))
@@ -177,15 +180,16 @@ impl Doctor {
         Ok(Looked { queues: looks.len(), absent })
     }
 
-    async fn find(&mut self) -> Result<Vec<Bytes>, Failure> {
-        let mut queues = self.session.inspector.queues(self.session.pattern(b"*"));
+    /// All queues, and the keys that should have been deleted.
+    async fn find(&mut self) -> Result<(Vec<Bytes>, Vec<Leftover>), Failure> {
+        let mut queues = self.session.inspector.queues_and_leftovers(self.session.pattern(b"*"));
         let mut names: Vec<Bytes> = (&mut queues).try_collect().await?;
         names.sort();
         let refused: Vec<Refused> = queues.unknown().iter().filter_map(Refused::of).collect();
         for finding in finding::unknown(&refused) {
             self.add_of_server(None, finding);
         }
-        Ok(names)
+        Ok((names, queues.leftovers()))
     }
 
     /// Looks once at each queue.
@@ -329,16 +333,21 @@ impl Doctor {
         self.servers.iter().any(|server| server.address == address && server.role == Some(Role::Replica))
     }
 
-    /// Keys that should have been deleted: of these queues, or of all.
-    async fn look_for_leftovers(&mut self, named: &[Vec<u8>]) -> Result<(), Failure> {
+    /// The keys that should have been deleted.
+    async fn leftovers(&mut self) -> Result<Vec<Leftover>, Failure> {
         let mut refused = Vec::new();
         let left = known(&mut refused, "leftovers", self.session.inspector.leftovers().await)?;
         for finding in finding::unknown(&refused) {
             self.add_of_server(None, finding);
         }
+        Ok(left.unwrap_or_default())
+    }
+
+    /// Adds those of these queues, or of all.
+    fn add_leftovers(&mut self, left: Vec<Leftover>, named: &[Vec<u8>]) {
         let names: HashSet<Bytes> = named.iter().map(|name| self.session.name(name)).collect();
         let is_meant = |left: &Leftover| names.is_empty() || names.contains(&left.queue);
-        for left in left.unwrap_or_default().into_iter().filter(is_meant) {
+        for left in left.into_iter().filter(is_meant) {
             let keys = left.keys.iter().map(|key| key.to_vec()).collect();
             let (code, one, many) = match left.kind {
                 LeftoverKind::Receipt if left.count < RECEIPTS => continue,
@@ -350,7 +359,6 @@ impl Doctor {
             let text = human::counted(left.count, one, many);
             self.add(&left.queue, Finding::new(code, text).name("KEYS", keys));
         }
-        Ok(())
     }
 
     /// Without queues, keys in other databases may be theirs.

@@ -43,7 +43,7 @@ struct Exporter {
     found: Mutex<Found>,
     interval: Duration,
     /// The last answer. A request that comes while it is being made waits for it.
-    last: AsyncMutex<Option<(Instant, Arc<str>)>>,
+    last: AsyncMutex<Option<(Instant, Bytes)>>,
 }
 
 pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> Result<(), Failure> {
@@ -78,8 +78,10 @@ fn pages(exporter: &Arc<Exporter>) -> Pages {
     Arc::new(move |path| {
         let exporter = exporter.clone();
         let page = async move {
-            let body = exporter.metrics().await.as_ref().to_owned();
-            Page { is_ok: true, content_type: "text/plain; version=0.0.4; charset=utf-8", body }
+            // The look goes on if the client breaks off: the next one gets its answer.
+            let body = tokio::spawn(async move { exporter.metrics().await }).await;
+            let (is_ok, body) = (body.is_ok(), body.unwrap_or_default());
+            Page { is_ok, content_type: "text/plain; version=0.0.4; charset=utf-8", body }
         };
         (path == "/metrics").then(|| page.boxed())
     })
@@ -135,12 +137,12 @@ impl Exporter {
     }
 
     /// The metrics, as they were at most the interval ago.
-    async fn metrics(&self) -> Arc<str> {
+    async fn metrics(&self) -> Bytes {
         let mut last = self.last.lock().await;
         if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < self.interval) {
             return text.clone();
         }
-        let text: Arc<str> = self.look().await.text().into();
+        let text = Bytes::from(self.look().await.text());
         *last = Some((Instant::now(), text.clone()));
         text
     }

@@ -1,7 +1,9 @@
 //! `redelay inspect`.
 
 use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
 
+use redelay::codec::classes::Classes;
 use redelay::codec::detect::{self, Format, Reason};
 use redelay::delayed_queue::EntryFormat;
 use serde::Serialize;
@@ -36,11 +38,17 @@ struct Candidate {
     reason: String,
 }
 
+/// How the bytes are read.
+pub(crate) struct Reading {
+    pub(crate) codec: Option<Format>,
+    pub(crate) decoder: Option<String>,
+    pub(crate) classes: Option<Arc<Classes>>,
+}
+
 pub(crate) async fn run(
     digits: Option<String>,
     has_digits: bool,
-    codec: Option<Format>,
-    decoder: Option<String>,
+    reading: Reading,
     out: &Out,
 ) -> Result<(), Failure> {
     let bytes = match digits {
@@ -50,8 +58,8 @@ pub(crate) async fn run(
             if has_digits { of_digits(&String::from_utf8_lossy(&bytes))? } else { bytes }
         }
     };
-    let mut inspected = inspect(&bytes, codec);
-    if let Some(line) = decoder {
+    let mut inspected = inspect(&bytes, reading.codec, reading.classes);
+    if let Some(line) = reading.decoder {
         let payload = EntryFormat::unpack(&bytes).map_or(&bytes[..], |(_, _, payload)| payload);
         inspected.payload = inspected.payload.decoded(Decoder::new(line).decode(payload).await);
     }
@@ -78,7 +86,7 @@ fn from_stdin() -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn inspect(bytes: &[u8], codec: Option<Format>) -> Inspected {
+fn inspect(bytes: &[u8], codec: Option<Format>, classes: Option<Arc<Classes>>) -> Inspected {
     let unpacked = EntryFormat::unpack(bytes);
     let payload = unpacked.map_or(bytes, |(_, _, payload)| payload);
     let candidate = |candidate: detect::Candidate| Candidate {
@@ -87,7 +95,7 @@ fn inspect(bytes: &[u8], codec: Option<Format>) -> Inspected {
     };
     Inspected {
         entry: unpacked.map(|(format, id, _)| Entry { format, id_hex: hex(id) }),
-        payload: Reader::new(codec, Mask::default(), [payload]).read(payload),
+        payload: Reader::new(codec, Mask::default(), [payload]).with_classes(classes).read(payload),
         candidates: detect::candidates(payload).into_iter().map(candidate).collect(),
     }
 }
@@ -126,7 +134,7 @@ mod tests {
     #[test]
     fn an_entry_is_unpacked() {
         let entry = unhex("08106890aa3e21912506000000000000000368656c6cef").unwrap();
-        let inspected = inspect(&entry, None);
+        let inspected = inspect(&entry, None, None);
         assert_eq!(inspected.entry.as_ref().unwrap().id_hex, "106890aa3e219125");
         assert_eq!((&*inspected.payload.codec, &*inspected.payload.text), ("kryo5", "\"hello\""));
         let texts: Vec<String> = facts(&inspected).into_iter().map(|fact| fact[1].text.clone()).collect();
@@ -139,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_codec_may_be_chosen() {
-        assert_eq!(inspect(b"7", Some("string".parse().unwrap())).payload.text, "\"7\"");
-        assert!(inspect(b"7", None).candidates.len() > 3);
+        assert_eq!(inspect(b"7", Some("string".parse().unwrap()), None).payload.text, "\"7\"");
+        assert!(inspect(b"7", None, None).candidates.len() > 3);
     }
 }

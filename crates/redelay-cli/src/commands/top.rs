@@ -59,6 +59,8 @@ pub(super) async fn run(
     // Somebody has asked for a look, also while it is paused.
     let mut is_wanted = false;
     loop {
+        // Nobody tells of a change before the keyboard is read for the first time.
+        state.size = screen.size().map_err(|error| gone(&error))?;
         screen.draw(|frame| frame::draw(&state, frame)).map_err(|error| gone(&error))?;
         let is_active = !state.is_paused && !state.is_too_small();
         let event = tokio::select! {
@@ -76,7 +78,10 @@ pub(super) async fn run(
             },
             event = keys.recv() => match event {
                 Some(event::Event::Key(key)) => Event::Key(key),
-                Some(event::Event::Resize(width, height)) => Event::Resized(width, height),
+                Some(event::Event::Resize(..)) => {
+                    screen.clear().map_err(|error| gone(&error))?;
+                    continue;
+                }
                 Some(_) => continue,
                 // The terminal is gone.
                 None => return Ok(()),

@@ -49,6 +49,9 @@ impl Clock {
 
 pub(crate) async fn run(session: &Session, pattern: &[u8], out: &Out) -> Result<(), Failure> {
     let servers = session.servers(out).await?;
+    if let Some(refusal) = servers.clock_refusal() {
+        out.note(&format!("{refusal}; times are by the clock of this machine"));
+    }
     let clock = Clock { shown: servers.clock(""), read: Instant::now() };
     let mut happenings = session.inspector.watch(session.pattern(pattern));
     while let Some(happening) = happenings.try_next().await? {

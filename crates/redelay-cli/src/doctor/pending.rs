@@ -144,7 +144,7 @@ fn pairs(look: &Look) -> Vec<Finding> {
         found.push(Finding::new(Code::Q05, text).evidence(walk.without_score.clone()));
     }
     if !walk.twice.is_empty() {
-        let text = several(walk.twice.len(), "ordered list") + " in it twice";
+        let text = several(walk.twice.len(), "ordered list");
         found.push(Finding::new(Code::Q06, text).evidence(walk.twice.clone()));
     }
     if let (true, true, Some(set), Some(list)) =
@@ -218,14 +218,14 @@ fn times(look: &Look) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut add = |code, count: Option<u64>, what: &str| {
         if let Some(count) = is_some(count) {
-            found.push(Finding::new(code, format!("{} {what}", entries(count))));
+            found.push(Finding::new(code, format!("{} {what}", entries(count)).trim_end()));
         }
     };
     add(Code::Q11, details.negative, "with a negative score");
     add(Code::Q12, details.beyond, "with a score of 10^15 or more");
     add(Code::Q14, details.in_seconds, "with a score that is a time in seconds, not in milliseconds");
     let distant = details.distant.map(|distant| distant.saturating_sub(details.beyond.unwrap_or(0)));
-    add(Code::Q15, distant, "due in more than ten years");
+    add(Code::Q15, distant, "");
     if let Some(overdue) = look.overview.overdue.filter(|overdue| *overdue > BACKLOG) {
         found.push(Finding::new(Code::Q03, format!("{} are overdue", entries(overdue))));
     }
@@ -236,8 +236,11 @@ fn ready(look: &Look) -> Option<Finding> {
     let overview = &look.overview;
     let ready = overview.ready.filter(|ready| *ready >= MANY)?;
     let nobody = overview.in_flight == Some(0) && look.is_silent();
-    let text =
-        format!("{} ready, and no receiver is active", human::counted(ready, "payload is", "payloads are"));
+    let ready_are = human::counted(ready, "payload is", "payloads are");
+    let moved = is_some(overview.transferring_processes);
+    let moved = moved.map(|count| human::counted(count, "process transfers", "processes transfer"));
+    let moved = moved.map_or_else(String::new, |moved| format!(", while {moved} more"));
+    let text = format!("{ready_are} ready, and no receiver is active{moved}");
     nobody.then(|| Finding::new(Code::Q24, text).evidence(look.first_ready).measure(Some(ready)))
 }
 

@@ -85,8 +85,8 @@ impl Reported {
             let word = |word: &str| {
                 let of_word = names.iter().find(|(known, _)| *known == word).map(|(_, keys)| keys);
                 match (word, of_word) {
-                    ("QUEUE", _) => shell(&name),
-                    (_, Some(keys)) => keys.iter().map(|key| shell(key)).collect::<Vec<_>>().join(" "),
+                    ("QUEUE", _) => escape::argument(&name),
+                    (_, Some(keys)) => keys.iter().map(|key| escape::word(key)).collect::<Vec<_>>().join(" "),
                     (word, None) => word.to_owned(),
                 }
             };
@@ -124,24 +124,6 @@ impl Reported {
 fn literal(name: &[u8]) -> Vec<u8> {
     let escaped = |byte: &u8| if b"*?[]\\".contains(byte) { vec![b'\\', *byte] } else { vec![*byte] };
     name.iter().flat_map(escaped).collect()
-}
-
-/// A word as a shell reads it: as it is, in quotes, or with escapes that bash and zsh know.
-fn shell(word: &[u8]) -> String {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.@/+:#".contains(byte);
-    let text = std::str::from_utf8(word).unwrap_or_default();
-    if !word.is_empty() && word.iter().all(is_plain) && !b"-#".contains(&word[0]) {
-        return text.to_owned();
-    }
-    if text.len() == word.len() && escape::text(text) == text && !text.contains('\'') {
-        return format!("'{text}'");
-    }
-    let escaped = |byte: &u8| match byte {
-        b'\\' | b'\'' => format!("\\{}", char::from(*byte)),
-        b' '..=b'~' => char::from(*byte).to_string(),
-        byte => format!("\\x{byte:02x}"),
-    };
-    format!("$'{}'", word.iter().map(escaped).collect::<String>())
 }
 
 /// A command line for what `redis-cli` reads.
@@ -269,6 +251,8 @@ mod tests {
         assert_eq!(commands, [r#"redis-cli <<< 'UNLINK "a\x00\x27\x22\xff" "KEYS"'"#]);
         let (_, commands) = of_queue(b"a b*", Finding::new(Code::Q11, "")).fix().unwrap();
         assert_eq!(commands, [r"redelay pump --once 'a b\*'"]);
+        let (_, commands) = of_queue(b"-x", Finding::new(Code::Q11, "")).fix().unwrap();
+        assert_eq!(commands, ["redelay pump --once -- '-x'"]);
     }
 
     #[test]

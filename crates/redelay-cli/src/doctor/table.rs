@@ -156,7 +156,7 @@ rows! {
         hides [];
     Q24 Warning 3 "nobody takes",
         "100 payloads or more are ready, in three looks within 6 s neither fewer nor the first one taken, none is in flight, and no receiver was active for a minute",
-        "Start a consumer",
+        "Start a consumer. If the queue was given up, end the services that hold its delayed queue, or call DelayedQueue::destroy in them",
         hides [];
     Q26 Warning 1 "entries in the quarantine",
         "`LLEN`",

@@ -1,8 +1,10 @@
 //! `redelay exporter`: what Prometheus gets.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 
-use redelay_fixture::{Program, Server, until};
+use redelay_fixture::{Program, Proxy, Server, until};
 
 use super::{LONG, fill, page, redelay};
 
@@ -139,6 +141,31 @@ fn it_looks_once_in_a_while_however_many_ask() {
         self::values(&program);
         server.command_calls("zcard") > looks
     });
+}
+
+/// A server that is slow, and clients that are not patient.
+#[test]
+fn a_look_goes_on_without_the_client_that_has_asked_for_it() {
+    let server = Server::start();
+    server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "1", "x"]);
+    let proxy = Proxy::start(server.port());
+    let program = exporter(&proxy.url(), LONG, &["--interval=1h"]);
+    until("it listens", || program.output().contains("metrics at http://"));
+    proxy.hold_replies(true);
+    let output = program.output();
+    let (_, rest) = output.split_once("metrics at http://").unwrap();
+    let address = rest.split_once('/').unwrap().0;
+    let mut stream = TcpStream::connect(address).unwrap();
+    // Redis before 7.0 counts them as one command.
+    let looks = || server.command_calls("pubsub|numsub") + server.command_calls("pubsub");
+    let before = looks();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    until("it looks", || looks() > before);
+    stream.shutdown(Shutdown::Write).unwrap();
+    stream.read_to_end(&mut Vec::new()).expect("it has seen that the client is gone");
+    proxy.hold_replies(false);
+    assert_eq!(values(&program)["redelay_queue_overdue{queue=\"q\"}"], 1.0);
+    assert_eq!(looks(), before + 1);
 }
 
 #[test]

@@ -61,6 +61,24 @@ fn with_keys_of_another_type() {
     assert!(redelay(&server, ["list", "orders", "ready"]).ok().contains('7'));
 }
 
+/// Scores that are no times.
+#[test]
+fn with_scores_beyond_all_times() {
+    let server = Server::start();
+    for (name, scores) in [("early", ["-inf", "-5"]), ("late", ["1e300", "inf"])] {
+        let key = format!("redisson_delay_queue_timeout:{{{name}}}");
+        server.cmd(["ZADD", &key, scores[0], "one", scores[1], "two"]);
+        let page = redelay(&server, ["list", name, "--limit=1"]).ok();
+        let (_, place) = page.trim_end().rsplit_once("--after ").expect("the last line says how to go on");
+        assert!(redelay(&server, ["list", name, "--after", place]).ok().contains("0x74776f"), "{page}");
+    }
+    let queues = redelay(&server, ["ls", "--json"]).json();
+    let years = queues[0]["overdue_for_ms"].as_f64().unwrap() / 3.15576e10;
+    assert!((56.0..1_000.0).contains(&years), "since 1970: {years}");
+    let ls = redelay(&server, ["ls"]).ok();
+    assert!(ls.contains("  never  "), "{ls}");
+}
+
 #[test]
 fn with_wrong_words() {
     let server = Server::start();

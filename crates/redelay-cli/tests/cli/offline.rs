@@ -27,6 +27,38 @@ fn payloads_of_redisson_are_inspected() {
     assert!(offline(&["inspect", "--codec", "kryo", "37"], b"").failed(2).contains("expected kryo5"));
 }
 
+/// With the class files of the codec's tests.
+#[test]
+fn objects_of_described_classes() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../redisson-codec/tests/classes");
+    let [cart, item] = ["Cart", "CartItem"].map(|name| format!("{folder}/com.example.shop.{name}.class"));
+    let (_, payload) =
+        vectors("shapes-kryo5.tsv").into_iter().find(|(name, _)| name == "21-nested-lists").unwrap();
+    let documents = offline(&["inspect", "--json", "--classes", &cart, "--classes", &item], &payload).json();
+    assert_eq!(documents[0]["value"]["items"][1]["sku"], "sku-2");
+    assert_eq!(documents[0]["value"]["userId"], 77);
+    let missing = offline(&["inspect", "--classes", &cart], &payload).ok();
+    assert!(
+        missing.contains("the class `com.example.shop.CartItem`, which a field declares, is not described")
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("line.txt");
+    std::fs::write(&text, "class com.acme.Line { String sku; }\nclass com.other.Line { String sku; }")
+        .unwrap();
+    let text = text.to_str().unwrap();
+    let read = offline(&["inspect", "--classes", text, "0100636f6d2e61636d652e4c696ee58261"], b"").ok();
+    assert!(read.ends_with("PAYLOAD  {\"@class\":\"com.acme.Line\",\"sku\":\"a\"}\n"), "{read}");
+    let rust = offline(&["java-struct", "Cart", "--classes", &cart, "--classes", &item], b"").ok();
+    assert!(rust.starts_with("use redelay::codec::java;\nuse serde::{Deserialize, Serialize};\n"), "{rust}");
+    assert!(rust.contains("    pub items: Option<Vec<CartItem>>,\n"), "{rust}");
+    let failed = |arguments: &[&str], code| offline(arguments, b"").failed(code);
+    assert!(failed(&["java-struct", "Line", "--classes", text], 2).contains("com.acme.Line, com.other.Line"));
+    assert!(failed(&["java-struct", "Lines", "--classes", text], 1).contains("not among the 2"));
+    assert!(failed(&["java-struct", "Cart", "--classes", &cart], 1).contains("CartItem"));
+    assert!(failed(&["java-struct", "Cart"], 2).contains("--classes FILE"));
+    assert!(failed(&["inspect", "--classes", "/no/such", "00"], 2).contains("/no/such cannot be read"));
+}
+
 #[test]
 fn anything_may_be_inspected() {
     for payload in [&b""[..], b"\x1b[2J\x07", &[0xff; 1_000_000], b"\xc2\x9b31m"] {
@@ -53,7 +85,9 @@ fn completions_and_manual_pages_are_generated() {
 #[test]
 fn it_explains_itself() {
     let help = offline(&["--help"], b"").ok();
-    for command in ["ls", "show", "list", "due", "watch", "top", "inspect", "completions", "man"] {
+    for command in
+        ["ls", "show", "list", "due", "watch", "top", "inspect", "java-struct", "completions", "man"]
+    {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }
     assert!(offline(&["--version"], b"").ok().starts_with("redelay 0."));

@@ -111,7 +111,9 @@ async fn a_missing_right_is_named() {
         assert!(said.contains(&format!("the missing right: +{right}")), "{words:?}: {said}");
     }
     // Unknown is not ok, and not zero.
-    for (right, field) in [("zcard", "pending"), ("llen", "ready"), ("hmget", "is_paused")] {
+    for (right, field) in
+        [("zcard", "pending"), ("llen", "ready"), ("hmget", "is_paused"), ("zrange", "next_due_in")]
+    {
         without(right);
         let ls = at(&url, ["ls"]);
         assert_eq!(ls.code, 0, "{}", ls.err);
@@ -132,10 +134,21 @@ async fn a_missing_right_is_named() {
         "{}",
         ls.err
     );
+    server.cmd(["ZADD", "redisson_delay_queue_timeout:{late}", "1", "junk"]);
+    without("zrange");
+    let ls = at(&url, ["ls", "late"]);
+    assert!(ls.code == 0 && ls.out.ends_with("  unknown\n"), "{}", ls.out);
+    without("info");
+    let ls = at(&url, ["ls", "--json"]);
+    assert!(ls.code == 0 && ls.err.contains("the missing right: +info"), "{}", ls.err);
+    // What a watch cannot do without, and what it can.
     looking(&server);
-    server.cmd(["ACL", "SETUSER", "looks", "-pubsub"]);
-    let said = at(&url, ["watch"]).failed(4);
-    assert!(said.contains("the missing right: +psubscribe"), "{said}");
+    server.cmd(["ACL", "SETUSER", "looks", "-pubsub", "-time"]);
+    let watch = at(&url, ["watch"]);
+    assert_eq!((watch.code, &*watch.out), (4, ""), "{}", watch.err);
+    for right in ["+time); times are by the clock of this machine", "the missing right: +psubscribe"] {
+        assert!(watch.err.contains(right), "{}", watch.err);
+    }
 }
 
 /// How often the server has executed each command.

@@ -80,13 +80,16 @@ fn an_interrupted_command_ends_its_decoder() {
     let server = Server::start();
     server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "4102444800000", "\x01x\x01\0\0\0\0\0\0\x007"]);
     let folder = tempfile::tempdir().unwrap();
-    for (at, words) in [&["list", "q"][..], &["inspect", "37"]].into_iter().enumerate() {
+    let commands = [&["list", "q"][..], &["inspect", "37"]];
+    // A terminal that is closed sends the second one.
+    let ends = commands.into_iter().flat_map(|words| ["-INT", "-HUP"].map(|end| (words, end)));
+    for (at, (words, end)) in ends.enumerate() {
         let file = folder.path().join(at.to_string());
         let decoder = format!("sleep 600 & echo $! >{0}.part; mv {0}.part {0}; wait", file.display());
         let mut child = start(&server, &[words, &["--decoder", &decoder]].concat());
         until("it decodes", || file.exists());
         until("it has a handler", || handles_sigint(&child));
-        signal(&child, "-INT");
+        signal(&child, end);
         assert_eq!(child.wait().unwrap().code(), Some(130));
         let pid = std::fs::read_to_string(&file).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());

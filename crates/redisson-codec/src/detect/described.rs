@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::format::Kind;
-use super::json::{OpenObject, is_class, is_name, put_each, put_text};
-use crate::kryo;
+use super::json::{OpenObject, put_each, put_text};
 use crate::shown::shown;
+use crate::signature::is_class;
+use crate::{kryo, signature};
 
 /// How many texts a description has.
 const MOST_STRINGS: usize = 32;
@@ -74,10 +75,10 @@ pub(super) fn json(description: &Description) -> String {
 /// Whether a payload is of a kind that no codec reads, or an object of Kryo 5.
 pub(super) fn is(kind: Kind, payload: &[u8]) -> bool {
     match kind {
-        Kind::Kryo5 => kryo::named_class(payload).is_some_and(|(class, _)| is_java_name(&class)),
-        Kind::JavaSerialization => payload.starts_with(b"\xac\xed\x00\x05"),
-        Kind::Smile => payload.starts_with(b":)\n"),
-        Kind::JBossMarshalling => is_marshalled(payload),
+        Kind::Kryo5 => kryo::named_class(payload).is_some_and(|(class, _)| signature::is_java_name(&class)),
+        Kind::JavaSerialization => signature::is_java_serialization(payload),
+        Kind::Smile => signature::is_smile(payload),
+        Kind::JBossMarshalling => signature::is_marshalled(payload),
         _ => false,
     }
 }
@@ -121,24 +122,6 @@ fn shortened(text: &str) -> String {
         short.push('…');
     }
     short
-}
-
-/// What the River protocol of JBoss Marshalling writes: its version, then the code of a value.
-fn is_marshalled(payload: &[u8]) -> bool {
-    match payload {
-        [4, 0x3e, length, text @ ..] => text.len() == usize::from(*length) && str::from_utf8(text).is_ok(),
-        [4, 0x4b, number @ ..] => number.len() == 4,
-        [4, 0x4c, number @ ..] => number.len() == 8,
-        // An object names its class.
-        [4, 0x04, ..] => !strings(payload, river_class).is_empty(),
-        // An array, a list or a map.
-        [4, 0x42 | 0x53 | 0x7e, ..] => payload.len() > 5,
-        _ => false,
-    }
-}
-
-fn is_java_name(class: &str) -> bool {
-    is_class(class) || class.starts_with('[') || class.split('.').all(is_name)
 }
 
 /// What begins at an offset: a text that can be read, if it is one, and how many bytes to go on.
@@ -234,12 +217,11 @@ fn river_text(bytes: &[u8]) -> Found {
 
 /// The same of a class, or one with a length in four bytes.
 fn river_class(bytes: &[u8]) -> Found {
-    let found = match *bytes {
-        [0x3e, length, ..] => text(bytes, 2, length.into()),
-        [0, 0, 0, length, ..] => text(bytes, 4, length.into()),
-        _ => NOTHING,
-    };
-    only(found, is_class)
+    match signature::river_class(bytes) {
+        Some(class) if bytes[0] == 0x3e => (Some(class.to_owned()), 2 + class.len()),
+        Some(class) => (Some(class.to_owned()), 4 + class.len()),
+        None => NOTHING,
+    }
 }
 
 /// ASCII of up to 64 bytes behind its length, as a value.

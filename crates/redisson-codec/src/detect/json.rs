@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::java::{Constant, Value};
 use crate::number::{java_float, java_text};
+use crate::signature::is_class;
 
 /// How deep JSON may nest, as in every codec.
 const MAX_DEPTH: usize = 127;
@@ -27,6 +28,10 @@ fn put(out: &mut String, value: &Value) {
         Value::Null | Value::Optional(None) => out.push_str("null"),
         Value::Optional(Some(value)) | Value::Bare(value) => put(out, value),
         Value::Classed(classed) => put(out, &classed.value),
+        Value::Serialized(object) => match object.value() {
+            Some(value) => put(out, value),
+            None => put_text(out, &text(value).unwrap_or_default()),
+        },
         Value::Collection(value) => put_each(out, &value.elements, put),
         Value::EnumSet(value) => put_each(out, &value.constants, put_constant),
         Value::Array(array) => match (&array.elements[..], text(value)) {
@@ -62,6 +67,10 @@ fn text(value: &Value) -> Option<String> {
         Value::Text(value) => value.text.clone(),
         Value::Bytes(value) => STANDARD.encode(value),
         Value::Opaque(value) => STANDARD.encode(&value.bytes),
+        Value::Serialized(object) => match object.value() {
+            Some(value) => text(value)?,
+            None => STANDARD.encode(object.bytes()),
+        },
         // Jackson writes it as a text, too.
         Value::Array(value) if value.class == "[C" => {
             let unit = |element: &Value| match element {
@@ -260,25 +269,4 @@ fn string_length(text: &str) -> Option<usize> {
             _ => at += 1,
         }
     }
-}
-
-/// Whether a text looks like the name of a Java class with its package: `com.acme.Order$Line`.
-pub(super) fn is_class(text: &str) -> bool {
-    let array = text.trim_start_matches('[');
-    if array.len() < text.len() {
-        let named = array.strip_prefix('L').and_then(|name| name.strip_suffix(';'));
-        return named
-            .map_or_else(|| matches!(array, "B" | "C" | "D" | "F" | "I" | "J" | "S" | "Z"), is_class);
-    }
-    // `java.util.EnumSet<com.acme.Color>`
-    let name = text.split('<').next().unwrap_or_default();
-    let mut parts = name.rsplit('.');
-    let last = parts.next().unwrap_or_default();
-    last.starts_with(char::is_uppercase) && name.contains('.') && is_name(last) && parts.all(is_name)
-}
-
-/// Whether a text can be a part of the name of a Java class.
-pub(super) fn is_name(text: &str) -> bool {
-    let letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-');
-    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(letter)
 }

@@ -1,10 +1,15 @@
 //! The value of a payload of a known format.
 
+use std::sync::Arc;
+
 use super::described::{self, Description};
 use super::format::{Format, Kind};
 use super::json;
 use super::unpacked::{unpacked, within_bounds};
+use crate::classes::Classes;
 use crate::java::Value;
+use crate::java_serialization;
+use crate::shown::shown;
 use crate::{CborJackson, Codec, CodecError, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson};
 
 impl Format {
@@ -50,6 +55,31 @@ impl Format {
         })
     }
 
+    /// The same where the classes of an application are described: the objects of Kryo 5 have the names of
+    /// their fields, and the constants of enums theirs.
+    ///
+    /// # Errors
+    /// When the payload is not of this format, or has an object of a class that is not described. It is not
+    /// replaced by what [`describe`](Self::describe) says.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::classes::Classes;
+    /// use redisson_codec::detect::{Format, Kind};
+    ///
+    /// let classes: Classes = "class com.acme.Coupon { String code; Integer percent; }".parse()?;
+    /// let payload = b"\x01\x00com.acme.Coupo\xeeWINTER2\xb6\x01\x0e";
+    /// let json = Format::Plain(Kind::Kryo5).to_json_with(payload, &classes.into())?;
+    /// assert_eq!(json, r#"{"@class":"com.acme.Coupon","code":"WINTER26","percent":7}"#);
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    pub fn to_json_with(self, payload: &[u8], classes: &Arc<Classes>) -> Result<String, CodecError> {
+        self.read(payload, |kind, payload| match kind {
+            Kind::Kryo5 => Ok(json::of(&Kryo5.with_classes(classes.clone()).decode(payload)?)),
+            kind => value(kind, payload),
+        })
+    }
+
     /// What can be said of a payload of this format that is recognised but cannot be read. `None` if
     /// [`to_json`](Self::to_json) prints its value, or if it is not of this format.
     ///
@@ -88,7 +118,13 @@ impl Format {
 fn value(kind: Kind, payload: &[u8]) -> Result<String, CodecError> {
     let of = |value: Value| json::of(&value);
     Ok(match kind {
-        Kind::Kryo5 => of(Kryo5.decode(payload)?),
+        Kind::Kryo5 => match Kryo5.decode(payload)? {
+            Value::Opaque(object) => {
+                let class = shown(&object.class);
+                return Err(CodecError::new(format!("the fields of the class `{class}` are not known")));
+            }
+            value => of(value),
+        },
         // As it is, with its classes, if an object mapper of the application wrote it.
         Kind::JsonJackson => match JsonJackson.decode(payload) {
             Ok(value) => of(value),
@@ -103,7 +139,8 @@ fn value(kind: Kind, payload: &[u8]) -> Result<String, CodecError> {
         Kind::Int => of(Int.decode(payload)?.into()),
         Kind::Double => of(Double.decode(payload)?.into()),
         Kind::Bytes => of(Value::Bytes(payload.to_vec())),
-        Kind::JavaSerialization | Kind::JBossMarshalling | Kind::Smile => {
+        Kind::JavaSerialization => of(java_serialization::value(payload).map_err(CodecError::new)?),
+        Kind::JBossMarshalling | Kind::Smile => {
             return Err(CodecError::new(format!("{} cannot be read", Format::Plain(kind))));
         }
     })

@@ -6,6 +6,7 @@ use super::format::{Format, Kind};
 use super::unpacked::{Compression, unpacked, within_bounds};
 use super::{described, json};
 use crate::java::Value;
+use crate::signature::is_class;
 use crate::{CborJackson, Codec, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson, memory};
 
 /// A format that a payload may have.
@@ -215,12 +216,12 @@ fn names_class(value: &Value) -> bool {
         Value::Array(array) => match &array.elements[..] {
             _ if !array.class.is_empty() => true,
             // Jackson's `WRAPPER_ARRAY`.
-            [Value::String(class), Value::Object(_) | Value::Array(_)] if json::is_class(class) => true,
+            [Value::String(class), Value::Object(_) | Value::Array(_)] if is_class(class) => true,
             elements => elements.iter().any(names_class),
         },
         // Also a list of two texts is read like that.
-        Value::Enum(constant) => json::is_class(&constant.class),
-        Value::Collection(list) => json::is_class(&list.class) || list.elements.iter().any(names_class),
+        Value::Enum(constant) => is_class(&constant.class),
+        Value::Collection(list) => is_class(&list.class) || list.elements.iter().any(names_class),
         Value::Long(_)
         | Value::Byte(_)
         | Value::Short(_)

@@ -18,6 +18,7 @@ use super::node::{
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::memory;
+use crate::signature::Signature;
 
 codec! {
     /// CBOR with the names of Java's classes, byte for byte as Redisson's `CborJacksonCodec` writes it.
@@ -45,7 +46,7 @@ codec! {
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     #[doc(alias = "CborJacksonCodec")]
-    CborJackson Cbor
+    CborJackson Cbor, BINARY
 }
 
 pub(super) struct Cbor;
@@ -58,6 +59,7 @@ const END: &[u8] = &[0xff];
 
 impl Format for Cbor {
     const NAME: &'static str = "CBOR";
+    const SIGNATURE: Signature = Signature::CborJackson;
 
     const BEHIND: &'static [u8] = END;
 

@@ -6,10 +6,14 @@ use super::failure::Outcome;
 use super::node::Node;
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
+use crate::signature::Signature;
 
 /// A format that Jackson reads and writes. What is written goes to the end of `out`.
 pub(super) trait Format: Sized + 'static {
     const NAME: &'static str;
+
+    /// What a payload of the format is recognised as.
+    const SIGNATURE: Signature;
 
     /// What is behind a value that has its class in front.
     const BEHIND: &'static [u8];

@@ -16,6 +16,7 @@ use super::mapper::{Mapper, WithMapper};
 use super::node::{MAX_DIGITS, Node};
 use crate::java::{BigDecimal, BigInteger};
 use crate::number::{java_float, java_text, put_digits, put_java_float, put_java_text};
+use crate::signature::Signature;
 use crate::{AnyClass, Codec, CodecError};
 
 codec! {
@@ -64,7 +65,7 @@ codec! {
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     #[doc(alias = "JsonJacksonCodec")]
-    JsonJackson Json
+    JsonJackson Json, REDISSON
 }
 
 impl JsonJackson {
@@ -109,6 +110,7 @@ pub(super) struct Json;
 
 impl Format for Json {
     const NAME: &'static str = "JSON";
+    const SIGNATURE: Signature = Signature::JsonJackson;
 
     const BEHIND: &'static [u8] = b"]";
 

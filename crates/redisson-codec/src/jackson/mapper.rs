@@ -46,6 +46,8 @@ pub struct Mapper {
     pub(super) local_date_time: Option<Pattern>,
     pub(super) local_date: Option<Pattern>,
     pub(super) local_time: Option<Pattern>,
+    /// The format has bytes and numbers that JSON writes as texts.
+    pub(super) is_binary: bool,
 }
 
 /// Where the classes are.
@@ -71,16 +73,21 @@ pub(super) enum Times {
 }
 
 /// Redisson's own.
-pub(super) static REDISSON: Mapper = Mapper::redisson();
+pub(super) static REDISSON: Mapper = Mapper::redisson(false);
+
+/// The same in CBOR and MessagePack.
+#[cfg(any(feature = "cbor-jackson", feature = "msgpack-jackson"))]
+pub(super) static BINARY: Mapper = Mapper::redisson(true);
 
 impl Mapper {
-    const fn redisson() -> Self {
+    const fn redisson(is_binary: bool) -> Self {
         Self {
             typing: Typing::Property,
             times: Times::Refused,
             local_date_time: None,
             local_date: None,
             local_time: None,
+            is_binary,
         }
     }
 
@@ -96,7 +103,7 @@ impl Mapper {
     /// ```
     #[must_use]
     pub fn new() -> Self {
-        Self::redisson()
+        Self::redisson(false)
     }
 
     /// `mapper.activateDefaultTyping(validator, DefaultTyping.NON_FINAL)` in a

@@ -11,6 +11,7 @@ use super::node::{Is, Key, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, pu
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::memory;
+use crate::signature::Signature;
 
 codec! {
     /// MessagePack with the names of Java's classes, byte for byte as Redisson's `MsgPackJacksonCodec` writes
@@ -39,13 +40,14 @@ codec! {
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     #[doc(alias = "MsgPackJacksonCodec")]
-    MsgPackJackson MsgPack
+    MsgPackJackson MsgPack, BINARY
 }
 
 pub(super) struct MsgPack;
 
 impl Format for MsgPack {
     const NAME: &'static str = "MessagePack";
+    const SIGNATURE: Signature = Signature::MsgPackJackson;
 
     const BEHIND: &'static [u8] = b"";
 

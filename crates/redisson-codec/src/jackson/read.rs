@@ -1,6 +1,7 @@
 //! From nodes through serde to a value, with or without the classes that Redisson's mapper writes.
 
 mod choice;
+mod constant;
 mod list;
 mod map;
 mod object;
@@ -21,7 +22,7 @@ use super::times;
 use super::value::{self, as_text};
 use super::write::{enum_set_class, written_class};
 use crate::java::class::ClassKind;
-use crate::java::shape::{self, Kind, NodeId, Shape};
+use crate::java::shape::{self, Choice, Kind, NodeId, Shape, Tag};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
 use crate::java::variant::VariantReader;
@@ -35,7 +36,16 @@ pub(super) fn read<T: DeserializeOwned>(
     mapper: &Mapper,
 ) -> Outcome<T> {
     let context = ReadContext { shape, any_class, mapper };
-    T::deserialize(ValueReader { context: &context, id: shape.root(), node, root: true })
+    T::deserialize(ValueReader {
+        context: &context,
+        id: shape.root(),
+        node,
+        root: true,
+        untyped: true,
+        open: false,
+        in_enum_set: false,
+        tag: None,
+    })
 }
 
 /// What is the same at all places.
@@ -50,6 +60,14 @@ struct ValueReader<'n, 'a> {
     id: NodeId,
     node: &'n Node<'a>,
     root: bool,
+    /// Nothing says what the elements of a list here are.
+    untyped: bool,
+    /// Something is declared here that has others below it, so that a final class is written, too.
+    open: bool,
+    /// An `EnumSet` is around it, whose class says that of its constants.
+    in_enum_set: bool,
+    /// The property of the object that is the name of its class.
+    tag: Option<&'static str>,
 }
 
 // Not derived: the node's lifetimes are no types.
@@ -79,8 +97,19 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         &self.context.shape.nodes[self.id]
     }
 
-    fn inner(&self, id: NodeId, node: &'n Node<'a>) -> ValueReader<'n, 'a> {
-        ValueReader { id, node, root: false, ..*self }
+    /// A field of an object, or what is in the field of all other properties.
+    fn field(&self, id: NodeId, node: &'n Node<'a>) -> ValueReader<'n, 'a> {
+        let open = self.context.shape.nodes[id].object;
+        ValueReader { id, node, root: false, untyped: false, open, in_enum_set: false, tag: None, ..*self }
+    }
+
+    /// An element of a list, or a value of a map.
+    fn element(&self, id: NodeId) -> ValueReader<'n, 'a> {
+        let untyped = self.untyped || self.open;
+        let kind = &self.expected().kind;
+        let in_enum_set = matches!(kind, Kind::EnumSet(..));
+        let open = self.context.shape.nodes[id].object || untyped && !matches!(kind, Kind::Array(_));
+        ValueReader { id, root: false, untyped, open, in_enum_set, tag: None, ..*self }
     }
 
     #[cold]
@@ -321,7 +350,13 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             Some(TypeHint::Class(class)) => match class.kind {
                 ClassKind::Scalar(kind) => {
                     let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
-                        value::scalar_of(kind, node, self.context.mapper)
+                        value::typed_scalar_of(kind, node, self.context.mapper)
+                    })?;
+                    self.placed(value_slot::supply(value, visitor))
+                }
+                ClassKind::Fields(_) => {
+                    let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
+                        value::pattern_of(class, node)
                     })?;
                     self.placed(value_slot::supply(value, visitor))
                 }
@@ -350,13 +385,11 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         {
             let characters: Vec<Node<'_>> =
                 text.chars().map(|c| Node { at: self.node.at, is: Is::Text(c.to_string().into()) }).collect();
-            let list = ListReader { reader: self.inner(element, self.node), left: characters.iter() };
+            let list = ListReader::new(self.element(element), &characters);
             return self.placed(visitor.visit_seq(list));
         }
         let elements = self.elements(element)?;
-        self.placed(
-            visitor.visit_seq(ListReader { reader: self.inner(element, self.node), left: elements.iter() }),
-        )
+        self.placed(visitor.visit_seq(ListReader::new(self.element(element), elements)))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Outcome<V::Value> {
@@ -375,7 +408,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         {
             self.check(expected.name, class, at)?;
         }
-        let map = MapReader { reader: self.inner(*id, self.node), left: entries, value: None };
+        let map = MapReader::new(self.element(*id), entries);
         self.placed(visitor.visit_map(map))
     }
 
@@ -393,9 +426,8 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         }
         let fields = ObjectReader {
             reader: self,
-            fields: &shape.fields,
-            ordered: &shape.ordered,
-            any: shape.any,
+            class: shape,
+            tag: self.tag,
             next: 0,
             left: entries,
             value: None,
@@ -415,13 +447,18 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         let at = match self.expected().kind {
             Kind::Enum(at) => at,
             Kind::Choice(at) => {
-                let (variant, node) = choice::variant(&self, &self.context.shape.choices[at])?;
-                let value = ValueReader { id: variant.node, node, ..self };
+                let choice: &'static Choice = &self.context.shape.choices[at];
+                let (variant, node) = choice::variant(&self, choice)?;
+                let tag = choice.tag.as_ref().and_then(Tag::property);
+                let open = self.open || !self.root;
+                let value = ValueReader { id: variant.node, node, open, tag, ..self };
                 return self.placed(visitor.visit_enum(VariantReader { name: variant.name, value }));
             }
             _ => return Err(self.wrong("something else")),
         };
-        let name = self.scalar(&self.context.shape.enums[at].class, "the name of a constant", as_text)?;
+        let constants = &self.context.shape.enums[at];
+        let name = self.scalar(&constants.class, "the name of a constant", as_text)?;
+        self.check_bodies(constants, name)?;
         let name: StrDeserializer<'_, Failure> = name.into_deserializer();
         self.placed(visitor.visit_enum(name))
     }

@@ -5,11 +5,13 @@ mod read;
 mod write;
 
 pub(super) use read::{
-    bytes, double, float, integer, is_collection, is_map, read, scalar_of, split_class, unit,
+    bytes, double, float, integer, is_collection, is_map, pattern_of, read, scalar_of, split_class,
+    typed_scalar_of, unit,
 };
 pub(super) use write::{key, write};
 
 use super::node::{Is, Node};
+use crate::java::Object;
 use crate::java::class::{ClassKind, FieldKind, known};
 
 pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
@@ -18,6 +20,9 @@ pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
         _ => None,
     }
 }
+
+/// An object to Kryo, and a text to Jackson.
+const PATTERN: &str = "java.util.regex.Pattern";
 
 /// Whether it is a text of `java.time`, for which Redisson's mapper has no module.
 pub(super) fn is_time(class: &str) -> bool {
@@ -34,5 +39,17 @@ fn only_field(class: &str) -> Option<(&'static str, FieldKind)> {
             [(name, field @ (FieldKind::Boolean | FieldKind::Int | FieldKind::Long | FieldKind::Date))],
         ) => Some((name, *field)),
         _ => None,
+    }
+}
+
+/// Whether an object has the fields that a class of Java's library has in Kryo.
+fn has_known_fields(object: &Object) -> bool {
+    // Most classes are those of an application, which the list of known ones need not be searched for.
+    let library = Some(&object.class).filter(|class| class.starts_with("java."));
+    match library.and_then(|class| known(class)).map(|class| class.kind) {
+        Some(ClassKind::Fields(fields)) => {
+            object.fields.iter().map(|(name, _)| &name[..]).eq(fields.iter().map(|(name, _)| *name))
+        }
+        _ => false,
     }
 }

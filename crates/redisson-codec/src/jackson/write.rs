@@ -303,7 +303,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
         match type_hint(name) {
             Some(TypeHint::Value) => self.value(inside),
             Some(TypeHint::Class(class)) => match class.kind {
-                ClassKind::Scalar(_) => self.value(inside),
+                ClassKind::Scalar(_) | ClassKind::Fields(_) => self.value(inside),
                 ClassKind::Optional => self.optional(inside),
                 _ => inside.serialize(self),
             },
@@ -358,7 +358,8 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     fn serialize_map(self, length: Option<usize>) -> Outcome<MapWriter<'w, F>> {
         match self.site.content {
             Content::Map(value) => MapWriter::new(self, value, length),
-            Content::Properties(value) => MapWriter::properties(self, value),
+            Content::Properties(value) => MapWriter::properties(self, value, false),
+            Content::Rest(value) => MapWriter::properties(self, value, true),
             _ => Err(self.other("a map")),
         }
     }

@@ -176,7 +176,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         deserialize_any Requested::Unsupported(
             "it takes whatever is there (an untagged or tagged enum, a JSON value): use `java::Value`"
         );
-        deserialize_identifier Requested::Unsupported("`flatten` has no counterpart in Java");
+        deserialize_identifier Requested::Unsupported("`flatten` has no counterpart in Java: `rest(…)` keeps unknown properties");
         deserialize_ignored_any Requested::Unsupported("it takes whatever is there: use `java::Value`");
     }
 

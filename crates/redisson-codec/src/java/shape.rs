@@ -71,7 +71,7 @@ pub(crate) enum Kind {
     String,
     /// `byte[]`: bytes, or a list of `u8`.
     Bytes,
-    /// A scalar of [`java`](super), which goes through the [`value_slot`](super::value_slot).
+    /// A scalar or an object of [`java`](super), which goes through the [`value_slot`](super::value_slot).
     Scalar(&'static Class),
     /// A text, of this class.
     Text(&'static Class),
@@ -109,6 +109,11 @@ pub(crate) struct StructShape {
     /// The field that has the properties of all other names: `@JsonAnyGetter`.
     #[cfg_attr(not(feature = "_jackson"), allow(dead_code, reason = "Kryo has no annotations"))]
     pub(crate) any: Option<usize>,
+    /// The field that has the properties which the struct does not know, and which is none of the class.
+    pub(crate) rest: Option<usize>,
+    /// How many fields come first in Jackson's order, whatever their names.
+    #[cfg_attr(not(feature = "_jackson"), allow(dead_code, reason = "Kryo has no annotations"))]
+    pub(crate) pinned: usize,
 }
 
 #[derive(Debug)]
@@ -160,6 +165,17 @@ pub(crate) enum Tag {
     Array,
 }
 
+#[cfg(feature = "_jackson")]
+impl Tag {
+    /// The property that has the name.
+    pub(crate) fn property(&self) -> Option<&str> {
+        match self {
+            Tag::Property(property) => Some(property),
+            Tag::Object | Tag::Array => None,
+        }
+    }
+}
+
 #[cfg(any(test, feature = "kryo"))]
 impl EnumShape {
     /// The class of a constant: the enum's or, with a body, its own.
@@ -196,13 +212,15 @@ struct Named<'a> {
     nulls: Option<Option<&'a str>>,
     /// The property in `any(…)`.
     any: Option<&'a str>,
+    /// The field in `rest(…)`.
+    rest: Option<&'a str>,
     class: &'a str,
 }
 
 impl<'a> Named<'a> {
     /// Whether it says something of the properties of an object.
     fn has_properties(&self) -> bool {
-        self.order.is_some() || self.nulls.is_some() || self.any.is_some()
+        self.order.is_some() || self.nulls.is_some() || self.any.is_some() || self.rest.is_some()
     }
 
     fn of(name: &'a str) -> Self {
@@ -227,6 +245,7 @@ impl<'a> Named<'a> {
             Some(("order", list)) => self.order = Some(list),
             Some(("nulls", list)) => self.nulls = Some(Some(list)),
             Some(("any", property)) => self.any = Some(property),
+            Some(("rest", field)) => self.rest = Some(field),
             Some(_) => return false,
             None => match word {
                 "abstract" => self.form = Form::Abstract,

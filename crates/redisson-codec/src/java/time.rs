@@ -3,6 +3,8 @@
 mod duration;
 mod instant;
 mod local;
+#[cfg(feature = "kryo")]
+pub(crate) mod parts;
 
 pub use duration::Duration;
 pub use instant::{Date, Instant};

@@ -87,6 +87,8 @@ pub enum Value {
     Classed(Box<Classed>),
     /// In Kryo, an object of an unknown class that is a whole payload: its bytes.
     Opaque(Box<Opaque>),
+    /// In Kryo, an object that Java's own serialization wrote, such as `Collections.unmodifiableList(…)`.
+    Serialized(Box<Serialized>),
     /// In Jackson's formats, a value without the class that it would have as an `Object`: a `Long`, `Float`
     /// or `byte[]` where a field declares it. Kryo writes the value inside.
     Bare(Box<Value>),
@@ -224,14 +226,88 @@ pub struct Classed {
 
 /// In a [`Value`]: an object of a class of which the codec knows nothing. It is encoded with the same bytes.
 ///
-/// Kryo does not write how long an object is, so this can only be a whole payload. An enum with a variant of
-/// a [`Value`] reads one: see [Several classes in one place](super#several-classes-in-one-place).
+/// Kryo does not write how long an object is, so this can only be a whole payload: one that is read as a
+/// [`Value`], or as an enum with a variant of it, and whose class, or that of something in it, is unknown. In
+/// the second case the class is that of a list, map or array. See
+/// [Several classes in one place](super#several-classes-in-one-place).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {
     /// The class.
     pub class: ClassName,
     /// What is behind the class in the payload.
     pub bytes: Vec<u8>,
+}
+
+/// In a [`Value`]: an object that Java's own serialization wrote within a Kryo payload. Redisson leaves
+/// `Collections.unmodifiable…`, `synchronized…` and `checked…`, `EnumMap` and exceptions to it. It is encoded
+/// with the same bytes.
+///
+/// The methods of [`Value`] that look inside, such as [`Value::elements`], see what it is.
+///
+/// # Examples
+/// ```
+/// # #[cfg(feature = "kryo")] {
+/// use redisson_codec::java::Value;
+/// use redisson_codec::{Codec, Kryo5};
+///
+/// // `new EnumMap<>(Status.class)`
+/// let payload = b"\x01\x00java.util.EnumMa\xf0\xac\xed\x00\x05sr\x00\x11java.util.EnumMap\x06]}\xf7\xbe\x90|\xa1\
+///     \x03\x00\x01L\x00\x07keyTypet\x00\x11Ljava/lang/Class;xpvr\x00\x0fcom.acme.Status\0\0\0\0\0\0\0\0\
+///     \x12\x00\x00xr\x00\x0ejava.lang.Enum\0\0\0\0\0\0\0\0\x12\x00\x00xpw\x04\x00\x00\x00\x00x";
+/// let value: Value = Kryo5.decode(payload)?;
+/// let Value::Serialized(map) = &value else { panic!("{value}") };
+/// assert_eq!((map.class(), map.value().unwrap().to_string()), ("java.util.EnumMap", "EnumMap{}".to_owned()));
+/// assert_eq!(Kryo5.encode(&value)?, payload);
+/// # }
+/// # Ok::<(), redisson_codec::CodecError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Serialized {
+    class: String,
+    value: Option<Value>,
+    bytes: Vec<u8>,
+    /// Of the stream before it, which it goes on with.
+    follows: Option<u64>,
+}
+
+impl Serialized {
+    #[cfg(feature = "kryo")]
+    pub(crate) fn new(class: String, value: Option<Value>, bytes: Vec<u8>, follows: Option<u64>) -> Self {
+        Self { class, value, bytes, follows }
+    }
+
+    /// The class of which the Kryo payload says that the object is.
+    #[must_use]
+    pub fn class(&self) -> &str {
+        &self.class
+    }
+
+    /// What it is. `None` if it contains itself, nests deeper than 127 levels, has half of a surrogate pair
+    /// in a text, or repeats an object so often that its value would be much larger than its bytes.
+    ///
+    /// An object of an application is a [`Value::Object`], with the fields that its class writes. What a
+    /// method `writeObject` writes in addition is a field of this name. A constant of an enum has its name.
+    #[must_use]
+    pub fn value(&self) -> Option<&Value> {
+        self.value.as_ref()
+    }
+
+    /// What Java's own serialization wrote. If it wrote several objects of a class in a payload, those behind
+    /// the first may refer to it, and have no header.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    #[cfg(feature = "kryo")]
+    pub(crate) fn follows(&self) -> Option<u64> {
+        self.follows
+    }
+
+    #[cfg(feature = "_jackson")]
+    pub(crate) fn into_value(self) -> Option<Value> {
+        self.value
+    }
 }
 
 impl Value {
@@ -305,6 +381,7 @@ impl Value {
             Value::Array(array) => &array.class,
             Value::Object(object) => &object.class,
             Value::Opaque(object) => &object.class,
+            Value::Serialized(object) => object.class(),
             Value::Classed(classed) => &classed.class,
             Value::Bare(value) => value.class(),
         }
@@ -330,6 +407,7 @@ impl Value {
             Value::Object(object) => {
                 object.fields.iter().find_map(|(name, value)| (name == key).then_some(value))
             }
+            Value::Serialized(object) => object.value()?.get(key),
             _ => None,
         }
     }
@@ -347,6 +425,7 @@ impl Value {
         match self {
             Value::Collection(collection) => Some(&collection.elements),
             Value::Array(array) => Some(&array.elements),
+            Value::Serialized(object) => object.value()?.elements(),
             _ => None,
         }
     }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use crate::java::path::Path;
 use crate::memory::TooMuch;
+use crate::serde_error::without_values;
 
 /// Why a payload is refused, or a value cannot be written.
 ///
@@ -14,22 +16,57 @@ pub(super) struct Failure(Box<Why>);
 struct Why {
     text: String,
     foreign: bool,
+    /// The fields of a class are not known, so that its end is not either.
+    endless: bool,
+    /// Where in the type it happened.
+    path: Path,
 }
 
 impl Failure {
     #[cold]
     pub(super) fn new(why: impl Into<String>) -> Self {
-        Self(Box::new(Why { text: why.into(), foreign: false }))
+        Self(Box::new(Why { text: why.into(), foreign: false, endless: false, path: Path::default() }))
     }
 
     #[cold]
     fn foreign(message: impl fmt::Display) -> Self {
-        Self(Box::new(Why { text: message.to_string(), foreign: true }))
+        let mut failure = Self::new(message.to_string());
+        failure.0.foreign = true;
+        failure
     }
 
-    /// Whether serde worded it: without an offset, and possibly quoting a value.
-    pub(super) fn is_foreign(&self) -> bool {
-        self.0.foreign
+    /// Says that the rest of the payload cannot be read, and may be right.
+    #[cold]
+    pub(super) fn endless(mut self) -> Self {
+        self.0.endless = true;
+        self
+    }
+
+    pub(super) fn is_endless(&self) -> bool {
+        self.0.endless
+    }
+
+    /// The way to the place, to which each value around it adds a step.
+    pub(super) fn path(&mut self) -> &mut Path {
+        &mut self.0.path
+    }
+
+    /// Where and why reading failed, if it went up to this offset.
+    pub(super) fn of_reading(&self, at: usize) -> String {
+        let why = match self.0.foreign {
+            // serde worded it: without an offset, and possibly quoting a value.
+            true => format!("{}, before offset {at}", without_values(&self.0.text)),
+            false => self.0.text.clone(),
+        };
+        self.0.path.in_front_of(&why, true)
+    }
+
+    /// Why writing failed.
+    pub(super) fn of_writing(&self) -> String {
+        match self.0.foreign {
+            true => without_values(&self.0.text),
+            false => self.0.text.clone(),
+        }
     }
 }
 

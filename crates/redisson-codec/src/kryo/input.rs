@@ -1,10 +1,12 @@
 //! A payload and how far it was read, as Kryo 5 writes it.
 
 mod class;
+mod serialized;
 mod text;
 
 use super::MAX_DEPTH;
 use super::failure::{Failure, Outcome};
+use crate::java_serialization::Streams;
 
 use class::RawName;
 
@@ -13,6 +15,10 @@ pub(super) use class::ClassRef;
 /// Elements that take no bytes, such as the nulls of a list that holds nothing else: the maximum in one
 /// payload.
 const MAX_EMPTY: usize = 1 << 16;
+
+/// How many bytes the names of classes may take in memory that are longer than usual: each is once in the
+/// payload, and each value of the class has it.
+const MAX_LONG_NAMES: usize = 16 << 20;
 
 pub(super) struct Input<'de> {
     bytes: &'de [u8],
@@ -24,11 +30,29 @@ pub(super) struct Input<'de> {
     depth: usize,
     /// How many more elements may take no bytes.
     empty: usize,
+    /// How many more bytes of names that are longer than usual values may have.
+    long_names: usize,
+    /// Classes of the application that are described.
+    #[cfg(feature = "classes")]
+    pub(super) described: Option<Box<super::described::Described>>,
+    /// What Java's own serialization wrote so far.
+    streams: Option<Box<Streams>>,
 }
 
 impl<'de> Input<'de> {
     pub(super) fn new(bytes: &'de [u8]) -> Self {
-        Self { bytes, at: 0, names: Vec::with_capacity(8), first_class: 0, depth: 0, empty: MAX_EMPTY }
+        Self {
+            bytes,
+            at: 0,
+            names: Vec::with_capacity(8),
+            first_class: 0,
+            depth: 0,
+            empty: MAX_EMPTY,
+            long_names: MAX_LONG_NAMES,
+            #[cfg(feature = "classes")]
+            described: None,
+            streams: None,
+        }
     }
 
     #[inline]

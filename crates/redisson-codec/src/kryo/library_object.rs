@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::output::Output;
 use super::value;
-use crate::java::class::FieldKind;
+use crate::java::class::{ClassKind, FieldKind, known};
 use crate::java::{Array, Date, Object, Value};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::shown::shown;
@@ -44,8 +44,19 @@ fn read_field(input: &mut Input<'_>, field: FieldKind) -> Outcome<Value> {
     })
 }
 
+/// Writes an object of a class whose fields are known.
+pub(super) fn write_object(output: &mut Output, object: &Object) -> Outcome<()> {
+    match known(&object.class).map(|class| class.kind) {
+        Some(ClassKind::Fields(fields)) => write(output, object, fields),
+        _ => Err(Failure::new(format!(
+            "the fields of the class `{}` are not known: write it as a struct of this name",
+            shown(&object.class)
+        ))),
+    }
+}
+
 /// Writes an object that has these fields.
-pub(super) fn write(output: &mut Output, object: &Object, fields: LibraryFields) -> Outcome<()> {
+fn write(output: &mut Output, object: &Object, fields: LibraryFields) -> Outcome<()> {
     let names = object.fields.iter().map(|(name, _)| &name[..]);
     if !names.eq(fields.iter().map(|(name, _)| *name)) {
         let names: Vec<_> = fields.iter().map(|(name, _)| *name).collect();

@@ -11,6 +11,8 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use super::MAX_DEPTH;
+use crate::java::Serialized;
+use crate::java_serialization::Place;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use finish::put_bytes;
@@ -26,6 +28,9 @@ pub(super) struct Output {
     /// The other classes, in the order in which they were written.
     classes: Vec<Name>,
     structs: Vec<StructMark>,
+    /// What Java's own serialization wrote. Whether an object can be where it is, is seen when the fields are
+    /// in order.
+    serialized: Vec<Place>,
     /// Where each field of the structs is, in Java's order.
     spans: Vec<FieldSpan>,
     depth: usize,
@@ -36,6 +41,9 @@ pub(super) struct Output {
     /// Set by an element that is null, and wrote nothing.
     pub(super) null_element: bool,
     last_pass: finish::Scratch,
+    /// Classes of the application that are described.
+    #[cfg(feature = "classes")]
+    pub(super) described: Option<Box<super::described::Described>>,
 }
 
 /// Something that is done at the end.
@@ -51,6 +59,8 @@ enum MarkKind {
     Class(usize),
     /// Which of [`Output::structs`] begins.
     Struct(usize),
+    /// Which of [`Output::serialized`] is before it.
+    Serialized(usize),
 }
 
 /// A struct whose fields are to be put into order. If they need not be, it has none.
@@ -170,6 +180,7 @@ impl Output {
             self.marks.clear();
             self.classes.clear();
             self.structs.clear();
+            self.serialized.clear();
             self.spans.clear();
             SPARE.set(Some(self));
         }
@@ -226,7 +237,7 @@ impl Output {
             0 => None,
             1 => match self.marks.get(spot.mark)?.kind {
                 MarkKind::Class(class) => Some(WrittenClass::Named(class)),
-                MarkKind::Struct(_) => None,
+                MarkKind::Struct(_) | MarkKind::Serialized(_) => None,
             },
             number => Some(WrittenClass::Numbered(number)),
         }
@@ -238,6 +249,14 @@ impl Output {
             WrittenClass::Numbered(number) => Numbered::of(number.into()).map_or("", Numbered::name),
             WrittenClass::Named(class) => &self.name(class).text,
         }
+    }
+
+    /// Writes an object that Java's own serialization wrote, behind its class.
+    #[cold]
+    pub(super) fn serialized(&mut self, object: &Serialized) {
+        self.raw(object.bytes());
+        self.marks.push(Mark { at: self.bytes.len(), kind: MarkKind::Serialized(self.serialized.len()) });
+        self.serialized.push(Place::of(object));
     }
 
     #[inline]
@@ -380,7 +399,7 @@ mod tests {
         output.copy(&old, start, late);
         output.reuse(old);
         assert_eq!(output.class_at(start), Some(WrittenClass::Named(1)));
-        assert_eq!(output.finish(), b"\x01\x00Earl\xf9\x01\x01Lat\xe5\x7f\x01\x01");
+        assert_eq!(output.finish().unwrap(), b"\x01\x00Earl\xf9\x01\x01Lat\xe5\x7f\x01\x01");
     }
 
     #[test]
@@ -403,6 +422,6 @@ mod tests {
         assert!(output.is_absent(outer, 0));
         output.field(outer, 0, start);
         output.close(outer, 2).unwrap();
-        assert_eq!(output.finish(), b"\x01\x00C\xe4\x01\x01A\xe2\x00\x01\x01\x00");
+        assert_eq!(output.finish().unwrap(), b"\x01\x00C\xe4\x01\x01A\xe2\x00\x01\x01\x00");
     }
 }

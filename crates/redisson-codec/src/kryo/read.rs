@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use serde::de::{Deserializer, Visitor};
 
-use super::{scalar, text, value};
+use super::{library_object, scalar, text, value};
 use crate::java::class::ClassKind;
 use crate::java::shape::{Kind, Node, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -92,9 +92,15 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         let node = self.reader.node(self.node);
         match (&node.kind, found) {
             (Kind::Value, None) => Ok(Value::Null),
-            (Kind::Value, Some(Found::Any(class))) => value::read(&mut self.reader.input, class),
+            (Kind::Value, Some(Found::Any(class))) => match self.reader.input.is_behind_first_class() {
+                true => value::read_whole(&mut self.reader.input, class),
+                false => value::read(&mut self.reader.input, class),
+            },
             (Kind::Value, Some(Found::Opaque(class))) => value::opaque(&mut self.reader.input, class),
-            (Kind::Scalar(class), Some(_)) => scalar::read(&mut self.reader.input, class),
+            (Kind::Scalar(class), Some(_)) => match class.kind {
+                ClassKind::Fields(fields) => library_object::read(&mut self.reader.input, class.name, fields),
+                _ => scalar::read(&mut self.reader.input, class),
+            },
             (_, None) => Err(self.reader.unexpected_null(self.node)),
             _ => Err(changed()),
         }
@@ -175,7 +181,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         match type_hint(name) {
             Some(TypeHint::Value) => value_slot::supply(self.value()?, visitor),
             Some(TypeHint::Class(class)) => match class.kind {
-                ClassKind::Scalar(_) => value_slot::supply(self.value()?, visitor),
+                ClassKind::Scalar(_) | ClassKind::Fields(_) => value_slot::supply(self.value()?, visitor),
                 ClassKind::Optional => {
                     let Kind::Optional(inside) = self.reader.node(self.node).kind else {
                         return Err(changed());
@@ -198,18 +204,21 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         mut self,
-        _: &'static str,
-        _: &'static [&'static str],
+        name: &'static str,
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Outcome<V::Value> {
-        let (_, node) = self.present()?;
+        let (found, node) = self.present()?;
+        if let Found::Serialized(class) = found {
+            return self.reader.serialized(self.node, class)?.deserialize_struct(name, fields, visitor);
+        }
         let Kind::Struct(at) = node.kind else { return Err(changed()) };
         let shape: &'a Shape = self.reader.shape;
         let class = &shape.structs[at];
         self.reader.input.deeper()?;
-        let mut fields = ObjectReader { place: self, class, next: 0 };
+        let mut fields = ObjectReader { place: self, class, next: 0, rest: false };
         let value = visitor.visit_map(&mut fields)?;
-        if fields.next < class.fields.len() {
+        if fields.next < class.sorted.len() {
             return Err(changed());
         }
         fields.place.reader.input.shallower();
@@ -247,19 +256,16 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         if let Found::Any(class) = found
             && !input.is_named(class, declared.class_of(ordinal))
         {
-            // Written again, it would be of a class that Java does not have.
-            return Err(Failure::new(format!(
-                "expected the class `{}` of the constant {variant} at offset {start}, found `{}`: \
-                 `abstract(…)` names the constants that have bodies",
-                declared.class_of(ordinal),
-                input.shown(class)
-            )));
+            return Err(constant::wrong_class(input, declared, ordinal, class, start));
         }
         visitor.visit_enum(ConstantReader(variant))
     }
 
     fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
         let (found, node) = self.present()?;
+        if let Found::Serialized(class) = found {
+            return self.reader.serialized(self.node, class)?.deserialize_seq(visitor);
+        }
         self.reader.input.deeper()?;
         let mut elements = self.elements(found, node)?;
         let value = visitor.visit_seq(&mut elements)?;
@@ -272,10 +278,12 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
 
     fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
         let (found, node) = self.present()?;
+        if let Found::Serialized(class) = found {
+            return self.reader.serialized(self.node, class)?.deserialize_map(visitor);
+        }
         let (Kind::Map(_, key, value), Found::Known(class)) = (&node.kind, found) else {
             return Err(changed());
         };
-        self.reader.not_serialized_by_java(class)?;
         self.reader.input.deeper()?;
         let mut entries = self.entries(*key, *value, class)?;
         let map = visitor.visit_map(&mut entries)?;

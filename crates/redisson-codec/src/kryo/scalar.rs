@@ -168,7 +168,7 @@ mod tests {
     fn both_ways(value: Value, bytes: &[u8]) {
         let mut output = Output::take();
         assert!(write(&mut output, &value).unwrap());
-        assert_eq!(output.finish(), bytes);
+        assert_eq!(output.finish().unwrap(), bytes);
         let class = crate::java::class::known(value.class()).unwrap();
         assert_eq!(read(&mut Input::new(bytes), class).unwrap(), value);
     }

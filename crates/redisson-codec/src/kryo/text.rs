@@ -1,11 +1,12 @@
 //! Texts that Kryo has another form for, part by part: times with a zone, years, periods, locales, classes.
 
-use std::fmt::Write as _;
-
 use super::input::{ClassRef, Input};
 use super::output::Output;
 use super::scalar;
 use crate::java::class::{Class, ClassKind, TextPart};
+use crate::java::time::parts::{
+    MAX_OFFSET, month_day_text, offset_text, period_text, year_month_text, year_text,
+};
 use crate::java::{LocalDate, LocalDateTime, LocalTime};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
@@ -99,15 +100,15 @@ fn read_part(input: &mut Input<'_>, part: TextPart) -> Outcome<Option<String>> {
         }
         TextPart::Year => {
             let year = input.varint()? as i32;
-            LocalDate::new(year, 1, 1).map(|date| without(date, "-01-01"))
+            year_text(year)
         }
         TextPart::YearMonth => {
             let year = input.varint()? as i32;
-            LocalDate::new(year, input.byte()?, 1).map(|date| without(date, "-01"))
+            year_month_text(year, input.byte()?)
         }
         TextPart::MonthDay => {
             let [month, day] = input.array()?;
-            LocalDate::new(LEAP, month, day).map(|date| format!("-{}", &date.to_string()["2000".len()..]))
+            month_day_text(month, day)
         }
         TextPart::Period => {
             let [years, months, days] = [input.varint()?, input.varint()?, input.varint()?];
@@ -129,7 +130,7 @@ fn read_part(input: &mut Input<'_>, part: TextPart) -> Outcome<Option<String>> {
             Some(ClassRef::Numbered(class)) if class != Numbered::String && input.boolean()? => {
                 Some(primitive(class).to_owned())
             }
-            Some(class) => Some(input.class_name(class).into_owned()),
+            Some(class) => Some(input.kept_class_name(class)?),
         },
     })
 }
@@ -198,31 +199,6 @@ fn write_part(output: &mut Output, part: TextPart, text: &str) -> Option<()> {
 /// A year that has all days.
 const LEAP: i32 = 2000;
 
-fn without(date: LocalDate, end: &str) -> String {
-    let mut text = date.to_string();
-    text.truncate(text.len() - end.len());
-    text
-}
-
-/// Java's offsets end at 18 hours.
-const MAX_OFFSET: i32 = 18 * 3600;
-
-/// Like `+01:00`; `Z` for none.
-fn offset_text(seconds: i32) -> Option<String> {
-    if seconds == 0 {
-        return Some("Z".to_owned());
-    }
-    if !(-MAX_OFFSET..=MAX_OFFSET).contains(&seconds) {
-        return None;
-    }
-    let (sign, all) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
-    let mut text = format!("{sign}{:02}:{:02}", all / 3600, all / 60 % 60);
-    if all % 60 > 0 {
-        let _ = write!(text, ":{:02}", all % 60);
-    }
-    Some(text)
-}
-
 fn offset(text: &str) -> Option<i32> {
     if text == "Z" {
         return Some(0);
@@ -243,20 +219,6 @@ fn is_offset(zone: &str) -> bool {
 }
 
 const UNITS: [char; 3] = ['Y', 'M', 'D'];
-
-/// Like `P1Y-2M3D`, without what is 0.
-fn period_text(counts: [i32; 3]) -> String {
-    if counts == [0; 3] {
-        return "P0D".to_owned();
-    }
-    let mut text = "P".to_owned();
-    for (count, unit) in counts.into_iter().zip(UNITS) {
-        if count != 0 {
-            let _ = write!(text, "{count}{unit}");
-        }
-    }
-    text
-}
 
 fn period(text: &str) -> Option<[i32; 3]> {
     let mut rest = text.strip_prefix('P').filter(|rest| !rest.is_empty())?;
@@ -306,7 +268,7 @@ mod tests {
     fn written(name: &'static str, text: &str) -> Result<Vec<u8>, String> {
         let mut output = Output::take();
         write(&mut output, class(name), text).map_err(|failure| failure.to_string())?;
-        Ok(output.finish())
+        output.finish().map_err(|failure| failure.to_string())
     }
 
     #[track_caller]

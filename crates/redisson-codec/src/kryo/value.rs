@@ -3,8 +3,16 @@
 mod read;
 mod write;
 
-pub(super) use read::{comparator, opaque, read, read_any};
+pub(super) use read::{comparator, opaque, read, read_any, read_whole};
+#[cfg(feature = "classes")]
+pub(super) use read::{
+    constant, read_array, read_collection, read_each, read_known, read_map, unknown_class,
+};
 pub(super) use write::write;
+#[cfg(feature = "classes")]
+pub(super) use write::{
+    write_class, write_collection, write_comparator, write_content, write_map, write_named,
+};
 
 use super::input::{ClassRef, Input};
 use super::scalar;
@@ -24,7 +32,13 @@ pub(super) fn null(input: &Input<'_>, class: ClassRef) -> Option<u8> {
     match class {
         ClassRef::Numbered(Numbered::String) => Some(0x80),
         ClassRef::Numbered(_) => None,
-        ClassRef::Named(_) => null_of(&input.class_name(class)),
+        ClassRef::Named(_) => {
+            let name = input.class_name(class);
+            let null = null_of(&name);
+            #[cfg(feature = "classes")]
+            let null = null.or_else(|| input.described.as_deref()?.null_of(&name));
+            null
+        }
     }
 }
 

@@ -5,11 +5,12 @@ mod list;
 mod map;
 mod object;
 mod plan;
+mod rest;
 
 use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::output::Output;
-use super::{scalar, text, value};
+use super::{library_object, scalar, text, value};
 use crate::java::class::ClassKind;
 use crate::java::refuse::refuse;
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -154,7 +155,9 @@ impl<'w> Serializer for ValueWriter<'w> {
         match type_hint(name) {
             Some(TypeHint::Value) => self.value(&value_slot::capture(value).ok_or_else(changed)?),
             Some(TypeHint::Class(class)) => match class.kind {
-                ClassKind::Scalar(_) => self.value(&value_slot::capture(value).ok_or_else(changed)?),
+                ClassKind::Scalar(_) | ClassKind::Fields(_) => {
+                    self.value(&value_slot::capture(value).ok_or_else(changed)?)
+                }
                 ClassKind::Optional => {
                     let Content::Optional(inside) = self.site.content else { return Err(changed()) };
                     self.present();
@@ -249,9 +252,12 @@ impl ValueWriter<'_> {
             Content::Value if self.site.prefix == Prefix::Class => value::write(self.output, value),
             Content::Scalar => {
                 self.present();
-                match scalar::write(self.output, value)? {
-                    true => Ok(()),
-                    false => Err(changed()),
+                match value {
+                    Value::Object(object) => library_object::write_object(self.output, object),
+                    value => match scalar::write(self.output, value)? {
+                        true => Ok(()),
+                        false => Err(changed()),
+                    },
                 }
             }
             _ => Err(changed()),

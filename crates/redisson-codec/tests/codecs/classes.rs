@@ -1,16 +1,15 @@
 //! Several classes in one place: enums with data. The Java classes are in `Tasks.java`, and what Redisson
 //! writes of them is in the vectors.
 
-use codec::java::{self, BigDecimal, Value};
+use codec::java::{self, Value};
 use codec::{CborJackson, JsonJackson, Kryo5, MsgPackJackson};
+use proptest::test_runner::TestCaseResult;
 use redelay_compat_values::annotated::*;
+use redelay_compat_values::class_trees::{self, batches, jobs, moves, payments, shapes};
 use redelay_compat_values::tasks::*;
 use redelay_compat_values::zoo::Entries;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-use prop::collection::{btree_map, vec};
-use prop::option::of;
 
 use super::objects::same;
 use super::places::is;
@@ -207,90 +206,29 @@ fn enums_that_are_no_classes() {
     refused::<Last>("an enum with data is a class that others extend");
 }
 
-fn texts() -> impl Strategy<Value = Option<String>> {
-    of("[ -~é🚀]{0,8}")
-}
-
-fn amounts() -> impl Strategy<Value = Option<BigDecimal>> {
-    of((any::<i32>(), 1..3)
-        .prop_map(|(unscaled, scale)| BigDecimal::new(i64::from(unscaled) * 10 + 5, scale)))
-}
-
-fn tasks() -> impl Strategy<Value = Task> {
-    let sms = (texts(), any::<Option<i32>>(), amounts())
-        .prop_map(|(id, template, cost)| Task::Sms(Sms { id, template, cost }));
-    let letter = (texts(), any::<i64>(), of(vec(".{0,4}", 0..3)))
-        .prop_map(|(id, millis, lines)| Task::Slow(Slow::Letter(Letter { id, millis, lines })));
-    prop_oneof![sms, letter].prop_recursive(4, 8, 1, |inner| {
-        (texts(), texts(), of(inner.prop_map(Box::new)))
-            .prop_map(|(id, to, next)| Task::Email(Email { id, to, next }))
-    })
-}
-
-fn steps() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        (any::<i64>(), texts()).prop_map(|(millis, why)| Step::Wait(Wait { millis, why })),
-        prop_oneof![Just(Stop::Now), Just(Stop::Later)].prop_map(Step::Stop),
-        prop_oneof![Just(Retry::Once), Just(Retry::Often)].prop_map(Step::Retry),
-        any::<i32>().prop_map(|speed| Step::Go(Go { speed })),
-    ]
-}
-
-fn map<V: Debug>(value: impl Strategy<Value = V>) -> impl Strategy<Value = Entries<String, V>> {
-    btree_map("[a-z]{0,3}", value, 0..2).prop_map(|entries| Entries(entries.into_iter().collect()))
-}
-
-fn anything() -> impl Strategy<Value = Any> {
-    let plain = prop_oneof![
-        tasks().prop_map(Any::Task),
-        steps().prop_map(Any::Step),
-        ".{0,6}".prop_map(Any::Text),
-        any::<i32>().prop_map(Any::Integer),
-        any::<i64>().prop_map(Any::Long),
-        any::<f64>().prop_map(Any::Double),
-        any::<bool>().prop_map(Any::Boolean),
-        "[a-zé]".prop_map(|text| Any::Character(text.chars().next().unwrap())),
-        any::<i64>().prop_map(|millis| Any::Date(java::Date::from_millis(millis))),
-        amounts().prop_filter_map("a null", |amount| amount.map(Any::Decimal)),
-        any::<Vec<u8>>().prop_map(Any::Bytes),
-        vec(tasks(), 0..3).prop_map(|tasks| Any::Tasks(tasks.into())),
-        vec(any::<i32>(), 0..3).prop_map(|numbers| Any::Integers(numbers.into())),
-    ];
-    plain.prop_recursive(3, 12, 3, |inner| {
-        prop_oneof![vec(inner.clone(), 0..4).prop_map(Any::List), map(inner).prop_map(Any::Map)]
-    })
-}
-
-fn jobs() -> impl Strategy<Value = Job> {
-    let tasks = (of(tasks()), of(vec(of(tasks()), 0..4)), of(map(tasks())), of(vec(of(tasks()), 0..3)));
-    let steps = (of(steps()), of(vec(of(steps()), 0..5)), of(vec(of(steps()), 0..3)));
-    let others = (of(anything()), of(vec(of(anything()), 0..4)), of(map(anything())));
-    (tasks, steps, others).prop_map(
-        |((task, tasks, by_name, array), (step, steps, step_array), (any, anys, props))| Job {
-            task,
-            tasks,
-            by_name,
-            array,
-            step,
-            steps,
-            step_array,
-            any,
-            anys,
-            props,
-        },
-    )
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(class_trees::config(300))]
 
     #[test]
-    fn trees_of_classes(job in jobs()) {
-        same(&Kryo5, &job)?;
-        same(&JsonJackson, &job)?;
-        same(&CborJackson, &job)?;
-        same(&MsgPackJackson, &job)?;
+    fn trees_of_classes(job in jobs(), batch in batches()) {
+        in_each_codec(&job)?;
+        in_each_codec(&batch)?;
+        in_each_codec(&job.tasks)?;
     }
+
+    #[test]
+    fn trees_of_classes_with_names(payments in payments(), shapes in shapes(), moves in moves()) {
+        in_each_codec(&payments)?;
+        in_each_codec(&shapes)?;
+        in_each_codec(&moves)?;
+    }
+}
+
+fn in_each_codec<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(value: &T) -> TestCaseResult {
+    same(&Kryo5, value)?;
+    same(&JsonJackson, value)?;
+    same(&CborJackson, value)?;
+    same(&MsgPackJackson, value)
 }
 
 #[test]

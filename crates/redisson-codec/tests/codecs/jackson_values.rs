@@ -71,3 +71,24 @@ proptest! {
         decode!(JsonJackson CborJackson MsgPackJackson);
     }
 }
+
+/// As Redisson 3.50.0 writes it, where 4.7.0 writes the class and a text.
+#[test]
+fn a_uuid_of_redisson_3_in_cbor() {
+    let bytes = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2];
+    let uuid = java::Uuid::from_bytes(bytes);
+    let payload = [&b"\x50"[..], &bytes].concat();
+    assert_eq!(Codec::<java::Uuid>::decode(&CborJackson, &payload).unwrap(), uuid);
+    let payload = [&b"\xbf\x66@class\x6ecom.acme.Clock\x64uuid"[..], &payload, b"\xff"].concat();
+    #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "com.acme.Clock")]
+    struct Clock {
+        uuid: Option<java::Uuid>,
+    }
+    assert_eq!(Codec::<Clock>::decode(&CborJackson, &payload).unwrap(), Clock { uuid: Some(uuid) });
+    // A `Value` is written again as it was.
+    let value: Value = CborJackson.decode(&payload).unwrap();
+    assert_eq!(CborJackson.encode(&value).unwrap(), payload);
+    let why = error(Codec::<java::Uuid>::decode(&CborJackson, b"\x42\x01\x02"));
+    assert!(why.ends_with("expected a java.util.UUID, found bytes at offset 0"), "{why}");
+}

@@ -5,12 +5,15 @@
 mod classes;
 mod compressed;
 mod depth;
+mod described;
+mod errors;
 mod hostile;
 mod jackson;
 mod jackson_hostile;
 mod jackson_places;
 mod jackson_values;
 mod json;
+mod kept;
 mod kinds;
 mod kryo;
 mod kryo_hostile;
@@ -20,8 +23,10 @@ mod msgpack;
 mod objects;
 mod own_maps;
 mod places;
+mod serialized;
 mod shapes;
 mod structured;
+mod wrong_structs;
 
 use std::fmt::Debug;
 

@@ -69,9 +69,8 @@ fn what_java_serializes_itself() {
     struct Unmodifiable(Entries<String, Value>);
 
     let row = rows("shapes-kryo5").into_iter().find(|row| row.name == "33-unmodifiable").unwrap();
-    let why = error(Codec::<Unmodifiable>::decode(&Kryo5, &row.payload));
-    let expected = "Java's own serialization wrote the object of the class `java.util.Collections$UnmodifiableMap` at offset 39";
-    assert!(why.ends_with(expected), "{why}");
+    let read: Unmodifiable = Kryo5.decode(&row.payload).unwrap();
+    assert_eq!(read.0.0, [("orderId".to_owned(), Value::Long(1001))]);
     let why = error(Kryo5.encode(&Unmodifiable(props())));
     assert!(
         why.ends_with("leaves the class `java.util.Collections$UnmodifiableMap` to Java's own serialization"),

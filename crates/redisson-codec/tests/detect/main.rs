@@ -10,13 +10,14 @@ use redisson_codec::detect::{Candidate, Format};
 
 /// The files of vectors, and what wrote the payloads in them. `wrapper-array`, `jsr310` and `iso` are object
 /// mappers of an application in `JsonJacksonCodec`.
-const FILES: [(&str, &str); 46] = [
+const FILES: [(&str, &str); 48] = [
     ("bytes", "bytes"),
     ("cbor-jackson", "cbor-jackson"),
     ("cbor-jackson-classes", "cbor-jackson"),
     ("cbor-jackson-places", "cbor-jackson"),
     ("double", "double"),
     ("int", "int"),
+    ("java-serialization", "java-serialization"),
     ("json-jackson", "json-jackson"),
     ("json-jackson-classes", "json-jackson"),
     ("json-jackson-places", "json-jackson"),
@@ -24,6 +25,7 @@ const FILES: [(&str, &str); 46] = [
     ("kryo5-classes", "kryo5"),
     ("kryo5-kinds", "kryo5"),
     ("kryo5-places", "kryo5"),
+    ("kryo5-serialized", "kryo5"),
     ("long", "long"),
     ("lz4v2-kryo5", "lz4+kryo5"),
     ("lz4v2-string", "lz4+string"),

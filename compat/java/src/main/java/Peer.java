@@ -49,7 +49,7 @@ public final class Peer {
             return FAILED;
         }
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        new ProtocolLoop(lines, answers, new Commands(client, codec.values()), client::shutdown).run();
+        new ProtocolLoop(lines, answers, new Commands(client, codec), client::shutdown).run();
         return 0;
     }
 }

@@ -43,7 +43,7 @@ impl Health {
         report.ok &= is_new;
         // Numbers and booleans are always JSON.
         let body = serde_json::to_string(&report).unwrap_or_default();
-        Page { is_ok: report.ok, content_type: "application/json", body: body + "\n" }
+        Page { is_ok: report.ok, content_type: "application/json", body: (body + "\n").into() }
     }
 
     pub(crate) fn pages(&self) -> Pages {

@@ -197,10 +197,11 @@ impl<'a> Pumped<'a> {
             let quarantined =
                 stats.quarantined - std::mem::replace(&mut queue.quarantined, stats.quarantined);
             if quarantined > 0 {
-                let name = escape::bytes(self.session.own_name(name));
+                let name = self.session.own_name(name);
+                let (shown, argument) = (escape::bytes(name), escape::argument(name));
                 let entries = human::counted(quarantined, "entry", "entries");
-                self.out
-                    .note(&format!("{entries} of `{name}` cannot be read: redelay list '{name}' quarantine"));
+                let list = format!("redelay list {argument} quarantine");
+                self.out.note(&format!("{entries} of `{shown}` cannot be read: {list}"));
             }
         }
         notes.into_values().for_each(|note| self.out.note(&note));

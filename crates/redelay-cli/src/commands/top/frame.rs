@@ -343,7 +343,7 @@ mod tests {
         assert!(!lines.concat().contains("orderId"), "payloads are shown to whom asks for them");
         press(&mut state, &[KeyCode::Char('v')]);
         assert!(drawn(&state).concat().contains("{\"orderId\": 8112}"));
-        state.on(Event::Resized(60, 12));
+        state.size = (60, 12);
         assert_eq!(drawn(&state)[11], "esc back  v payloads  space pause  q quit");
     }
 

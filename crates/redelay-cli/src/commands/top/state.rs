@@ -97,8 +97,6 @@ pub(super) struct Next {
 /// Something that changes what is shown.
 pub(super) enum Event {
     Key(KeyEvent),
-    /// The terminal has this number of columns and lines.
-    Resized(u16, u16),
     /// A search has found these.
     Found(Vec<Bytes>),
     /// A search has ended, and looked at all keys.
@@ -280,10 +278,6 @@ impl State {
     pub(super) fn on(&mut self, event: Event) -> Option<Action> {
         match event {
             Event::Key(key) => return self.on_key(key),
-            Event::Resized(width, height) => {
-                self.size = (width, height);
-                return Some(Action::Redraw);
-            }
             Event::Found(names) => {
                 for name in names {
                     self.queues.entry(name.clone()).or_default();

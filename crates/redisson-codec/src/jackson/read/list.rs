@@ -7,6 +7,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 use super::ValueReader;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::Node;
+use crate::java::path::Step;
 use crate::memory;
 
 /// A list of bytes.
@@ -48,8 +49,26 @@ impl<'de> Deserializer<'de> for ByteReader {
 }
 
 pub(super) struct ListReader<'n, 'a> {
-    pub(super) reader: ValueReader<'n, 'a>,
-    pub(super) left: slice::Iter<'n, Node<'a>>,
+    /// Of an element.
+    reader: ValueReader<'n, 'a>,
+    left: slice::Iter<'n, Node<'a>>,
+    /// How many there are.
+    total: usize,
+}
+
+impl<'n, 'a> ListReader<'n, 'a> {
+    pub(super) fn new(reader: ValueReader<'n, 'a>, elements: &'n [Node<'a>]) -> Self {
+        Self { reader, left: elements.iter(), total: elements.len() }
+    }
+
+    /// What is wrong with the last element, and where.
+    #[cold]
+    fn of_element(&self, failure: Failure, at: u32) -> Failure {
+        let mut failure = failure.at(at);
+        let step = Step::Element(self.total - self.left.len() - 1);
+        failure.path().enter(self.reader.context.shape, self.reader.id, step);
+        failure
+    }
 }
 
 impl<'de> de::SeqAccess<'de> for ListReader<'_, '_> {
@@ -59,7 +78,7 @@ impl<'de> de::SeqAccess<'de> for ListReader<'_, '_> {
         memory::element::<T::Value>(self.left.len())?;
         let Some(node) = self.left.next() else { return Ok(None) };
         let reader = ValueReader { node, ..self.reader };
-        reader.placed(seed.deserialize(reader)).map(Some)
+        seed.deserialize(reader).map(Some).map_err(|failure| self.of_element(failure, node.at))
     }
 
     fn size_hint(&self) -> Option<usize> {

@@ -9,13 +9,31 @@ use crate::jackson::mapper::REDISSON;
 use crate::jackson::node::{Key, Node};
 use crate::jackson::value;
 use crate::java::class::ClassKind;
+use crate::java::path::Step;
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
 
 pub(super) struct MapReader<'n, 'a, I> {
-    pub(super) reader: ValueReader<'n, 'a>,
-    pub(super) left: I,
-    pub(super) value: Option<&'n Node<'a>>,
+    /// Of a value.
+    reader: ValueReader<'n, 'a>,
+    left: I,
+    value: Option<&'n Node<'a>>,
+    /// How many entries were begun.
+    begun: usize,
+}
+
+impl<'n, 'a, I> MapReader<'n, 'a, I> {
+    pub(super) fn new(reader: ValueReader<'n, 'a>, entries: I) -> Self {
+        Self { reader, left: entries, value: None, begun: 0 }
+    }
+
+    /// What is wrong with an entry, and where.
+    #[cold]
+    fn of_entry(&self, failure: Failure, at: u32, step: fn(usize) -> Step) -> Failure {
+        let mut failure = failure.at(at);
+        failure.path().enter(self.reader.context.shape, self.reader.id, step(self.begun - 1));
+        failure
+    }
 }
 
 impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de>
@@ -26,13 +44,16 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
         let Some((key, value)) = self.left.next() else { return Ok(None) };
         self.value = Some(value);
-        seed.deserialize(KeyReader(key)).map(Some).map_err(|failure| failure.at(value.at))
+        self.begun += 1;
+        seed.deserialize(KeyReader(key))
+            .map(Some)
+            .map_err(|failure| self.of_entry(failure, value.at, Step::Key))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
         let Some(node) = self.value.take() else { return Err(Failure::new("a value without a key")) };
         let reader = ValueReader { node, ..self.reader };
-        reader.placed(seed.deserialize(reader))
+        seed.deserialize(reader).map_err(|failure| self.of_entry(failure, node.at, Step::Element))
     }
 }
 

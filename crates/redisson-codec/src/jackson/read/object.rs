@@ -7,7 +7,7 @@ use super::ValueReader;
 use super::map::MapReader;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::{Is, Key, Node};
-use crate::java::shape::{Field, Kind, NodeId};
+use crate::java::shape::{Field, Kind, StructShape};
 
 /// What Java left out.
 static NULL: Node<'static> = Node { at: 0, is: Is::Null };
@@ -41,15 +41,14 @@ impl FieldSet {
 
 pub(super) struct ObjectReader<'n, 'a, I> {
     pub(super) reader: ValueReader<'n, 'a>,
-    pub(super) fields: &'static [Field],
-    /// Java writes them in this order, so that the next one is most likely the next one here.
-    pub(super) ordered: &'static [usize],
-    /// The field of all other names.
-    pub(super) any: Option<usize>,
+    pub(super) class: &'static StructShape,
+    /// The property that is the name of the class, if the object has one.
+    pub(super) tag: Option<&'static str>,
+    /// Java writes the fields in the order of the class, so that the next one most likely is the next here.
     pub(super) next: usize,
     pub(super) left: I,
     /// The value of the field whose name was read; that of a field which is not known is skipped.
-    pub(super) value: Option<(Option<NodeId>, &'n Node<'a>)>,
+    pub(super) value: Option<(Option<usize>, &'n Node<'a>)>,
     pub(super) seen: FieldSet,
     /// How many of the fields have been looked at for being left out.
     pub(super) missing: usize,
@@ -60,7 +59,7 @@ pub(super) struct ObjectReader<'n, 'a, I> {
 impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, 'a, I> {
     #[inline]
     fn find(&mut self, name: &str) -> Option<usize> {
-        let (ordered, fields) = (self.ordered, self.fields);
+        let (ordered, fields) = (&self.class.ordered, &self.class.fields);
         let guess = ordered[self.next.min(ordered.len())..]
             .iter()
             .position(|&at| fields[at].name == name)
@@ -70,12 +69,17 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
         Some(ordered[place])
     }
 
+    /// The field that has the properties of all other names.
+    fn others_field(&self) -> Option<usize> {
+        self.class.any.or(self.class.rest)
+    }
+
     /// A field that Java left out because it is null, and which can be.
     fn left_out(&mut self) -> Option<usize> {
-        while self.missing < self.fields.len() {
+        while self.missing < self.class.fields.len() {
             let at = self.missing;
             self.missing += 1;
-            let node = &self.reader.context.shape.nodes[self.fields[at].node];
+            let node = &self.reader.context.shape.nodes[self.class.fields[at].node];
             if !self.seen.has(at) && (node.nullable || matches!(node.kind, Kind::Value | Kind::Optional(_))) {
                 return Some(at);
             }
@@ -83,10 +87,19 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
         None
     }
 
+    /// What is wrong with the value of a field, and where.
+    #[cold]
+    fn of_field(&self, failure: Failure, field: usize, at: u32) -> Failure {
+        let mut failure = failure.at(at);
+        let Field { name, node, .. } = &self.class.fields[field];
+        failure.path().enter_field(self.reader.context.shape, &self.class.class, name, *node);
+        failure
+    }
+
     /// The key of a field that is not there.
     fn left_out_key<'de, K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
-        let any = self.any.filter(|at| {
-            let nullable = self.reader.context.shape.nodes[self.fields[*at].node].nullable;
+        let any = self.others_field().filter(|at| {
+            let nullable = self.reader.context.shape.nodes[self.class.fields[*at].node].nullable;
             !self.seen.has(*at) && (!nullable || !self.others.is_empty())
         });
         let at = match any {
@@ -97,11 +110,11 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
             }
             None => {
                 let Some(at) = self.left_out() else { return Ok(None) };
-                self.value = Some((Some(self.fields[at].node), &NULL));
+                self.value = Some((Some(at), &NULL));
                 at
             }
         };
-        let name: StrDeserializer<'_, Failure> = self.fields[at].name.into_deserializer();
+        let name: StrDeserializer<'_, Failure> = self.class.fields[at].name.into_deserializer();
         seed.deserialize(name).map(Some)
     }
 }
@@ -115,8 +128,11 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
         while let Some(entry @ (key, value)) = self.left.next() {
             let name = key.text();
             let field = self.find(&name);
-            if let Some(any) = self.any
-                && field.is_none_or(|field| field == any)
+            if field.is_none() && self.tag.is_some_and(|tag| tag == name) {
+                continue;
+            }
+            if let Some(others) = self.others_field()
+                && field.is_none_or(|field| field == others)
             {
                 self.others.push(entry);
                 continue;
@@ -124,7 +140,7 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
             if let Some(at) = field {
                 self.seen.add(at);
             }
-            self.value = Some((field.map(|at| self.fields[at].node), value));
+            self.value = Some((field, value));
             let name: StrDeserializer<'_, Failure> = (&*name).into_deserializer();
             return seed.deserialize(name).map(Some).map_err(|failure| failure.at(value.at));
         }
@@ -132,19 +148,20 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
-        match (self.value.take(), self.any) {
-            (Some((Some(id), node)), _) => {
-                let reader = self.reader.inner(id, node);
+        match (self.value.take(), self.others_field()) {
+            (Some((Some(field), node)), _) => {
+                let reader = self.reader.field(self.class.fields[field].node, node);
                 // What was left out is at no offset.
                 let at = if std::ptr::eq(node, &NULL) { self.reader.node.at } else { node.at };
-                seed.deserialize(reader).map_err(|failure| failure.at(at))
+                seed.deserialize(reader).map_err(|failure| self.of_field(failure, field, at))
             }
             (None, Some(any)) => {
-                let Kind::Map(_, _, value) = self.reader.context.shape.nodes[self.fields[any].node].kind
+                let Kind::Map(_, _, value) =
+                    self.reader.context.shape.nodes[self.class.fields[any].node].kind
                 else {
                     return Err(Failure::new("expected a map"));
                 };
-                let reader = self.reader.inner(value, self.reader.node);
+                let reader = self.reader.field(value, self.reader.node);
                 let others = OthersReader { reader, others: std::mem::take(&mut self.others) };
                 self.reader.placed(seed.deserialize(others))
             }
@@ -164,7 +181,7 @@ impl<'de> Deserializer<'de> for OthersReader<'_, '_> {
     type Error = Failure;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        visitor.visit_map(MapReader { reader: self.reader, left: self.others.into_iter(), value: None })
+        visitor.visit_map(MapReader::new(self.reader, self.others.into_iter()))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use base64::Engine;
 
-use super::{as_text, is_time, only_field};
+use super::write::is_classed;
+use super::{PATTERN, as_text, has_known_fields, is_time, only_field};
 use crate::jackson::base64::MIME_NO_LINEFEEDS;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::mapper::{Mapper, Times, Typing};
@@ -17,7 +18,7 @@ use crate::java::{
     Object, Text, Uuid, Value,
 };
 use crate::memory;
-use crate::number::java_text;
+use crate::number::{java_float, java_text};
 use crate::shown::shown;
 
 /// The class in front and what is behind it, if that is what the two elements are.
@@ -35,7 +36,6 @@ fn pair<'n, 'a>(elements: &'n [Node<'a>], mapper: &Mapper) -> Option<(&'n str, &
     let fits = match inside.is {
         Is::Array(_) | Is::Bare(_) => true,
         Is::Text(_) => !class.starts_with('[') || matches!(class, "[B" | "[C"),
-        Is::Bool(_) => class == "java.util.concurrent.atomic.AtomicBoolean",
         Is::Object(_) => mapper.typing == Typing::Wrapper,
         Is::Null => false,
         _ => true,
@@ -77,7 +77,7 @@ pub(in crate::jackson) fn read(node: &Node<'_>, root: bool, mapper: &Mapper) -> 
         Is::Bytes(bytes) => without_class(Value::Bytes(bytes.to_vec())),
         Is::Object(entries) => object_of(None, entries, mapper)?,
         Is::Array(elements) => match pair(elements, mapper) {
-            Some((class, inside)) => classed(class, inside, mapper)?,
+            Some((class, inside)) => classed(class, inside, root, mapper)?,
             None => array_of("", elements, mapper)?,
         },
         Is::Bare(elements) => array_of("", elements, mapper)?,
@@ -164,7 +164,15 @@ fn object_of(class: Option<&str>, entries: &[(Key<'_>, Node<'_>)], mapper: &Mapp
     }
     let fields =
         all(entries, count, |(key, value)| Ok((key.text().into_owned(), read(value, false, mapper)?)))?;
-    Ok(Value::Object(Box::new(Object { class: owned(class), fields })))
+    let object = Object { class: owned(class), fields };
+    Ok(match has_known_fields(&object) {
+        // Jackson does not write such an object like this: it is kept as it is.
+        true => Value::Classed(Box::new(Classed {
+            class: object.class.clone(),
+            value: Value::Object(Box::new(object)),
+        })),
+        false => Value::Object(Box::new(object)),
+    })
 }
 
 fn wrong(node: &Node<'_>, class: &str) -> Failure {
@@ -172,23 +180,15 @@ fn wrong(node: &Node<'_>, class: &str) -> Failure {
 }
 
 /// What is behind a class: a value of this class if it is one, and otherwise as it is.
-fn classed(class: &str, node: &Node<'_>, mapper: &Mapper) -> Outcome<Value> {
-    let kept = match node.is {
-        // Lists and objects can be of any class.
-        Is::Array(_) | Is::Bare(_) | Is::Object(_) if !is_scalar(class) => None,
-        _ => match of_class(class, node, mapper) {
-            Ok(value) if is_written_as(&value, node, mapper) => return Ok(value),
-            _ => Some(read(node, true, mapper)?),
-        },
-    };
-    match kept {
-        Some(value) => Ok(Value::Classed(Box::new(Classed { class: owned(class), value }))),
-        None => of_class(class, node, mapper),
+fn classed(class: &str, node: &Node<'_>, root: bool, mapper: &Mapper) -> Outcome<Value> {
+    match of_class(class, node, mapper) {
+        Ok(value) if is_classed(&value, !root, mapper) && is_written_as(&value, node, mapper) => Ok(value),
+        // What is in it was read without its class, so it is as deep as before.
+        _ => {
+            let value = read(node, true, mapper)?;
+            Ok(Value::Classed(Box::new(Classed { class: owned(class), value })))
+        }
     }
-}
-
-fn is_scalar(class: &str) -> bool {
-    matches!(known(class), Some(Class { kind: ClassKind::Scalar(_) | ClassKind::Text(_), .. }))
 }
 
 /// Whether a value that may have several forms is written in this one.
@@ -201,9 +201,35 @@ fn is_written_as(value: &Value, node: &Node<'_>, mapper: &Mapper) -> bool {
         | Value::LocalTime(_)
         | Value::LocalDateTime(_)
         | Value::Duration(_) => times::write(value, mapper),
-        _ => return true,
+        // A `java.sql.Timestamp`.
+        Value::Object(object) if !matches!(node.is, Is::Object(_)) => match &object.fields[..] {
+            [(_, time @ Value::Date(_))] => times::write(time, mapper),
+            _ => return true,
+        },
+        value => return is_written_like(value, node, mapper.is_binary),
     };
     written.is_ok_and(|written| times::is_same(&written, &node.is))
+}
+
+/// The same of numbers and texts.
+fn is_written_like(value: &Value, node: &Node<'_>, is_binary: bool) -> bool {
+    match (value, &node.is) {
+        (Value::Float(value), Is::Number(text)) => java_float(*value) == *text,
+        (Value::Float(value), Is::Text(_)) => !value.is_finite() && !is_binary,
+        (Value::Float(_), is) => matches!(is, Is::Float(_)),
+        (Value::Double(value), Is::Number(text)) => java_text(*value) == *text,
+        (Value::Double(value), Is::Text(_)) => !value.is_finite() && !is_binary,
+        (Value::Bytes(_), Is::Text(_)) => !is_binary,
+        (Value::Double(_), is) => matches!(is, Is::Double(_)),
+        (Value::BigDecimal(_), Is::Number(text)) => !text.contains(['e', 'E']),
+        (Value::Uuid(value), Is::Text(text)) => value.to_string() == *text,
+        (Value::Array(array), Is::Array(nodes) | Is::Bare(nodes))
+            if matches!(&array.class[..], "[F" | "[D") =>
+        {
+            array.elements.iter().zip(nodes).all(|(value, node)| is_written_like(value, node, is_binary))
+        }
+        _ => true,
+    }
 }
 
 /// The value behind its class.
@@ -358,6 +384,16 @@ pub(in crate::jackson) fn bytes<'n>(node: &'n Node<'_>) -> Option<Cow<'n, [u8]>>
     }
 }
 
+/// The same where the class is expected: Redisson 3 writes a UUID as its bytes in CBOR.
+pub(in crate::jackson) fn typed_scalar_of(kind: Scalar, node: &Node<'_>, mapper: &Mapper) -> Option<Value> {
+    match (kind, &node.is) {
+        (Scalar::Uuid, Is::Bytes(bytes)) => {
+            Some(Value::Uuid(Uuid::from_bytes(<[u8; 16]>::try_from(&**bytes).ok()?)))
+        }
+        _ => scalar_of(kind, node, mapper),
+    }
+}
+
 /// A value of a class that has a type of its own.
 pub(in crate::jackson) fn scalar_of(kind: Scalar, node: &Node<'_>, mapper: &Mapper) -> Option<Value> {
     Some(match kind {
@@ -373,6 +409,16 @@ pub(in crate::jackson) fn scalar_of(kind: Scalar, node: &Node<'_>, mapper: &Mapp
         Scalar::Uuid => Value::Uuid(as_text(node)?.parse::<Uuid>().ok()?),
         _ => return times::read(kind, node, mapper),
     })
+}
+
+/// An object of Java's library that Jackson writes as a text: a pattern, without its flags.
+pub(in crate::jackson) fn pattern_of(class: &Class, node: &Node<'_>) -> Option<Value> {
+    if class.name != PATTERN {
+        return None;
+    }
+    let pattern = Value::String(as_text(node)?.to_owned());
+    let fields = vec![("pattern".to_owned(), pattern), ("flags".to_owned(), Value::Integer(0))];
+    Some(Value::Object(Box::new(Object { class: owned(class.name), fields })))
 }
 
 fn big(node: &Node<'_>) -> Option<BigInteger> {

@@ -1,12 +1,12 @@
 //! A [`Value`] to nodes.
 
-use super::{is_time, only_field};
+use super::{PATTERN, has_known_fields, is_time, only_field};
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::mapper::{Mapper, Typing};
 use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
 use crate::jackson::times;
 use crate::jackson::write::{CLASS, enum_set_class, refused};
-use crate::java::class::{ClassKind, known};
+use crate::java::class::known;
 use crate::java::{Array, ClassName, Classed, Constant, Object, Value};
 use crate::number::{java_float, java_text};
 use crate::shown::shown;
@@ -84,6 +84,12 @@ pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Ou
             None => return write(*value, false, mapper),
         },
         Value::Object(object) => {
+            if let (PATTERN, Some((_, Value::String(pattern)))) = (&*object.class, object.fields.first())
+                && has_known_fields(&object)
+            {
+                let is = Is::Text(pattern.clone().into());
+                return Ok(if open { wrapped(PATTERN, is, mapper) } else { is.into() });
+            }
             if has_known_fields(&object) {
                 return known_fields(*object, mapper);
             }
@@ -114,8 +120,20 @@ pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Ou
         Value::Array(array) => return self::array(*array, open, mapper),
         Value::Optional(_) => return Err(refused(value.class())),
         Value::Opaque(object) => return Err(refused(&object.class)),
+        Value::Serialized(object) => {
+            let refused = refused(object.class());
+            return write(object.into_value().ok_or(refused)?, open, mapper);
+        }
         Value::Classed(classed) => {
             let Classed { class, value } = *classed;
+            if let Value::Object(object) = &value
+                && object.class == class
+                && has_known_fields(object)
+            {
+                let fields = object.fields.iter().cloned();
+                let fields = fields.map(|(name, value)| (Some(Key::Text(name.into())), value));
+                return self::object(class, fields, mapper);
+            }
             let node = write(value, false, mapper)?;
             let is = match node.is {
                 Is::Bare(elements) => Is::Array(elements),
@@ -133,16 +151,6 @@ fn wrapped(class: impl Into<ClassName>, is: Is<'static>, mapper: &Mapper) -> Nod
     match mapper.typing {
         Typing::Nowhere => is.into(),
         _ => Node::wrapped(class.into(), is),
-    }
-}
-
-/// Whether an object has the fields that a class of Java's library has in Kryo.
-fn has_known_fields(object: &Object) -> bool {
-    match known(&object.class).map(|class| class.kind) {
-        Some(ClassKind::Fields(fields)) => {
-            object.fields.iter().map(|(name, _)| &name[..]).eq(fields.iter().map(|(name, _)| *name))
-        }
-        _ => false,
     }
 }
 
@@ -177,7 +185,16 @@ fn scalar(value: &Value, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> 
             "a number of more than {MAX_DIGITS} digits is more than Jackson reads"
         )));
     }
-    let last = match value {
+    Ok(if !open && is_last(value, mapper) {
+        is.into()
+    } else {
+        wrapped(value.class().to_owned(), is, mapper)
+    })
+}
+
+/// Whether a scalar is of a final class.
+fn is_last(value: &Value, mapper: &Mapper) -> bool {
+    match value {
         // By Redisson's doing they are not.
         Value::Long(_) | Value::Uuid(_) => mapper.typing != Typing::Property,
         Value::BigInteger(_) | Value::BigDecimal(_) | Value::Date(_) => false,
@@ -185,8 +202,34 @@ fn scalar(value: &Value, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> 
         Value::Enum(_) => false,
         Value::Text(text) => known(&text.class).is_some_and(|class| class.is_final),
         _ => true,
-    };
-    Ok(if !open && last { is.into() } else { wrapped(value.class().to_owned(), is, mapper) })
+    }
+}
+
+/// Whether a letter stands for a primitive type in the class of an array.
+fn is_primitive(letter: &str) -> bool {
+    matches!(letter, "Z" | "B" | "S" | "C" | "I" | "J" | "F" | "D")
+}
+
+/// Whether an array is of a final class.
+fn is_last_array(class: &str) -> bool {
+    let content = class.trim_start_matches('[');
+    is_primitive(content)
+        || matches!(
+            content,
+            "Ljava.lang.String;" | "Ljava.lang.Integer;" | "Ljava.lang.Double;" | "Ljava.lang.Boolean;"
+        )
+}
+
+/// Whether a value that was read behind its class is written with it.
+pub(super) fn is_classed(value: &Value, open: bool, mapper: &Mapper) -> bool {
+    match value {
+        Value::Null | Value::Boolean(_) | Value::Integer(_) | Value::String(_) | Value::Bare(_) => false,
+        Value::Double(value) if value.is_finite() => false,
+        Value::Object(_) => true,
+        Value::Map(_) | Value::Collection(_) | Value::EnumSet(_) | Value::Classed(_) => true,
+        Value::Array(array) => open || !is_last_array(&array.class),
+        value => open || !is_last(value, mapper),
+    }
 }
 
 fn all(values: Vec<Value>, mapper: &Mapper) -> Outcome<Vec<Node<'static>>> {
@@ -219,7 +262,7 @@ fn array(array: Array, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
     let Array { class, elements } = array;
     let content = class.trim_start_matches('[');
     let dimensions = class.len() - content.len();
-    let primitive = dimensions == 1 && content.len() == 1;
+    let primitive = dimensions == 1 && is_primitive(content);
     if &class[..] == "[C" {
         let text = elements.iter().filter_map(|element| bare(element, mapper)).filter_map(|is| match is {
             Is::Text(text) => Some(text),
@@ -239,12 +282,7 @@ fn array(array: Array, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
             .collect::<Outcome<_>>()?,
         false => all(elements, mapper)?,
     };
-    let last = content.len() == 1
-        || matches!(
-            content,
-            "Ljava.lang.String;" | "Ljava.lang.Integer;" | "Ljava.lang.Double;" | "Ljava.lang.Boolean;"
-        );
-    Ok(match class.is_empty() || !open && last {
+    Ok(match class.is_empty() || !open && is_last_array(&class) {
         true => Is::Bare(nodes).into(),
         false => wrapped(class, Is::Array(nodes), mapper),
     })

@@ -1,6 +1,7 @@
 //! Maps, whose keys are texts.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use serde::ser::{self, Serialize, Serializer};
 
@@ -23,6 +24,8 @@ pub(in crate::jackson) struct MapWriter<'w, F> {
     count: usize,
     /// Where the last entry ends that is complete.
     end: usize,
+    /// The entries, if they are to be among the properties of the object around it.
+    rest: Option<Vec<(String, Range<usize>)>>,
 }
 
 impl<'w, F: Format> MapWriter<'w, F> {
@@ -37,12 +40,12 @@ impl<'w, F: Format> MapWriter<'w, F> {
         let open = F::open(out, Group::Object, length.unwrap_or(0) + count);
         out.extend_from_slice(class.unwrap_or_default());
         let end = out.len();
-        Ok(Self { place, value, open: Some(open), count, end })
+        Ok(Self { place, value, open: Some(open), count, end, rest: None })
     }
 
-    pub(super) fn properties(place: ValueWriter<'w, F>, value: SiteId) -> Outcome<Self> {
+    pub(super) fn properties(place: ValueWriter<'w, F>, value: SiteId, is_rest: bool) -> Outcome<Self> {
         let end = place.output.bytes.len();
-        Ok(Self { place, value, open: None, count: 0, end })
+        Ok(Self { place, value, open: None, count: 0, end, rest: is_rest.then(Vec::new) })
     }
 }
 
@@ -51,23 +54,37 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
     type Error = Failure;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Outcome<()> {
+        if let Some(rest) = &mut self.rest {
+            rest.push((key.serialize(KeyText)?, 0..0));
+        }
         key.serialize(KeyWriter { out: &mut self.place.output.bytes, format: PhantomData::<F> })
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
-        match value.serialize(self.place.inner(self.value))? {
-            Written::Value | Written::Properties(_) => {
+        match (value.serialize(self.place.inner(self.value))?, &mut self.rest) {
+            // Also a null, since the payload had it.
+            (_, Some(rest)) => {
+                self.count += 1;
+                let start = std::mem::replace(&mut self.end, self.place.output.bytes.len());
+                if let Some((_, span)) = rest.last_mut() {
+                    *span = start..self.end;
+                }
+            }
+            (Written::Value | Written::Properties(_), None) => {
                 self.count += 1;
                 self.end = self.place.output.bytes.len();
             }
             // Redisson leaves them out.
-            Written::Null => self.place.output.bytes.truncate(self.end),
+            (Written::Null, None) => self.place.output.bytes.truncate(self.end),
         }
         Ok(())
     }
 
     fn end(self) -> Outcome<Written> {
-        let Some(open) = self.open else { return Ok(Written::Properties(self.count)) };
+        let Some(open) = self.open else {
+            self.place.output.rest = self.rest.unwrap_or_default();
+            return Ok(Written::Properties(self.count));
+        };
         let out = &mut self.place.output.bytes;
         F::close(out, open, self.count);
         if let Some(around) = &self.place.site.around {
@@ -75,6 +92,30 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
         }
         self.place.output.shallower(levels(&self.place));
         Ok(Written::Value)
+    }
+}
+
+/// The name of a property.
+struct KeyText;
+
+impl Serializer for KeyText {
+    fn serialize_str(self, value: &str) -> Outcome<String> {
+        Ok(value.to_owned())
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Outcome<String> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Outcome<String> {
+        value.serialize(self)
+    }
+
+    refuse! {
+        type Ok = String;
+        type Error = Failure;
+        no_key() => bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char bytes none unit unit_struct unit_variant
+            newtype_variant
     }
 }
 

@@ -28,6 +28,8 @@ pub(in crate::jackson) struct ObjectWriter<'w, F> {
     in_order: bool,
     /// How many properties are in the field of all other names, apart from one.
     others: usize,
+    /// Those that are among the fields.
+    rest: Vec<(String, Range<usize>)>,
 }
 
 /// An object that says its class outside is in another one, or in a list.
@@ -52,7 +54,18 @@ impl<'w, F: Format> ObjectWriter<'w, F> {
         let spans = &mut place.output.spans;
         let first = spans.len();
         spans.resize(first + class.fields.len(), ABSENT);
-        Ok(Self { place, class, open, start, first, next: 0, least: 0, in_order: true, others: 0 })
+        Ok(Self {
+            place,
+            class,
+            open,
+            start,
+            first,
+            next: 0,
+            least: 0,
+            in_order: true,
+            others: 0,
+            rest: Vec::new(),
+        })
     }
 
     #[inline]
@@ -65,6 +78,27 @@ impl<'w, F: Format> ObjectWriter<'w, F> {
         };
         self.next = at + 1;
         fields.get(at)
+    }
+
+    /// Puts the properties that the struct does not know to where Java has them, which sorts all by name.
+    #[cold]
+    fn merge(&mut self) {
+        let (fields, spans) = (&self.class.fields, &mut self.place.output.spans);
+        let mut rest = std::mem::take(&mut self.rest);
+        let is_before = |one: &str, other: &str| one.encode_utf16().lt(other.encode_utf16());
+        rest.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
+        let mut rest = rest.into_iter().peekable();
+        let known: Vec<_> = spans.drain(self.first..).collect();
+        for (place, span) in known.into_iter().enumerate() {
+            let name = fields.iter().find(|field| field.place == place).map_or("", |field| field.name);
+            while let Some((_, other)) =
+                rest.next_if(|(other, _)| place >= self.class.pinned && is_before(other, name))
+            {
+                spans.push(other);
+            }
+            spans.push(span);
+        }
+        spans.extend(rest.map(|(_, other)| other));
     }
 }
 
@@ -84,6 +118,11 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
         let span = match written {
             Written::Value => start..output.bytes.len(),
             Written::Null if field.nulls => start..output.bytes.len(),
+            Written::Properties(_) if !output.rest.is_empty() => {
+                self.rest = std::mem::take(&mut output.rest);
+                self.in_order = false;
+                ABSENT
+            }
             Written::Properties(count @ 1..) => {
                 self.others = count - 1;
                 start..output.bytes.len()
@@ -101,8 +140,11 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
     }
 
     #[inline]
-    fn end(self) -> Outcome<Written> {
+    fn end(mut self) -> Outcome<Written> {
         let levels = levels(&self.place);
+        if !self.rest.is_empty() {
+            self.merge();
+        }
         let output = self.place.output;
         let (out, spans) = (&mut output.bytes, output.spans.drain(self.first..));
         let mut count = usize::from(self.place.site.class.is_some()) + self.others;

@@ -21,6 +21,8 @@ pub(in crate::jackson) struct Output {
     /// Of the objects that are being written, where each property is, in Java's order. Of one that is not
     /// there this is empty.
     pub(super) spans: Vec<Range<usize>>,
+    /// The properties of a field that were just written, which are to be among the others.
+    pub(super) rest: Vec<(String, Range<usize>)>,
 }
 
 /// More bytes than this are not kept for the thread's next payload.

@@ -78,6 +78,8 @@ pub(super) enum Content {
     Map(SiteId),
     /// The same, whose entries are properties of the object around it.
     Properties(SiteId),
+    /// The same, whose entries are among the other properties.
+    Rest(SiteId),
     /// Which of [`Plan::structs`].
     Struct(usize),
     Enum,
@@ -94,6 +96,8 @@ pub(super) enum Content {
 pub(super) struct StructPlan {
     /// As they are declared in Rust.
     pub(super) fields: Vec<FieldPlan>,
+    /// How many of them come first, whatever their names.
+    pub(super) pinned: usize,
 }
 
 #[derive(Debug)]
@@ -307,26 +311,28 @@ impl<F: Format> Planner<F> {
         self.plan.sites.len() - 1
     }
 
-    /// The site of a map whose entries are properties of an object.
-    fn properties(&mut self, map: NodeId, value: NodeId) -> SiteId {
+    /// The site of a map whose entries are properties of an object, among or behind the others.
+    fn properties(&mut self, map: NodeId, value: NodeId, is_rest: bool) -> SiteId {
         let value = self.site(value, Position::Element, false);
-        let (content, kind) = (Content::Properties(value), &self.shape.nodes[map].kind);
+        let content = if is_rest { Content::Rest(value) } else { Content::Properties(value) };
+        let kind = &self.shape.nodes[map].kind;
         self.plan.sites.push(Site { content, class: None, around: None, open: false, kind });
         self.plan.sites.len() - 1
     }
 
     fn fields(&mut self, at: usize) {
         let class = &self.shape.structs[at];
+        self.plan.structs[at].pinned = class.pinned;
         for (number, field) in class.fields.iter().enumerate() {
             // A struct that holds itself comes here again before it is done.
             if number == self.plan.structs[at].fields.len() {
-                let any = class.any == Some(number);
+                let any = class.any.or(class.rest) == Some(number);
                 let key = if any { Box::default() } else { written(|out| F::key(out, field.name)) };
                 let place = class.ordered.iter().position(|at| *at == number).unwrap_or_default();
                 let (name, nulls) = (field.name, field.nulls && !any);
                 self.plan.structs[at].fields.push(FieldPlan { name, key, place, site: 0, nulls });
                 let site = match self.shape.nodes[field.node].kind {
-                    Kind::Map(_, _, value) if any => self.properties(field.node, value),
+                    Kind::Map(_, _, value) if any => self.properties(field.node, value, class.rest.is_some()),
                     _ => self.site(field.node, Position::Field, false),
                 };
                 self.plan.structs[at].fields[number].site = site;

@@ -1,6 +1,5 @@
 //! Probes a type place by place and puts its shape together.
 
-use std::any::type_name;
 use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
@@ -10,6 +9,7 @@ use crate::CodecError;
 use crate::java::class::{Class, ClassKind, Layout, class, known};
 use crate::java::probe::{Requested, Step, probe};
 use crate::java::type_hint::{TypeHint, type_hint};
+use crate::shown::{LONGEST, type_of, within};
 
 impl Shape {
     pub(super) fn infer<T: DeserializeOwned>() -> Result<Shape, CodecError> {
@@ -30,9 +30,9 @@ impl Shape {
                 Ok(shape)
             }
             Err(why) => {
-                let place = inference.place_name();
-                let kind = type_name::<T>();
-                Err(CodecError::new(format!("`{kind}` cannot be a Java value: at {place}, {why}")))
+                let (kind, place) = (type_of::<T>(), within(inference.place_name(), 400));
+                let message = format!("`{kind}` cannot be a Java value: at {place}, {why}");
+                Err(CodecError::new(within(message, LONGEST)))
             }
         }
     }
@@ -40,7 +40,7 @@ impl Shape {
 
 const FIXED: &str = "what `Collections.empty…` and `singleton…` make has a fixed length: use a list or map";
 
-const PROPERTIES: &str = "`order(…)`, `nulls` and `any(…)` go with a struct";
+const PROPERTIES: &str = "`order(…)`, `nulls`, `any(…)` and `rest(…)` go with a struct";
 
 const TAG: &str = "`tag(…)` and `wrapper-…` go with an enum of structs";
 
@@ -105,7 +105,9 @@ impl Inference {
                         None => named = named.or(Some(name).filter(|name| name.contains('.'))),
                         Some(TypeHint::Value) => break Kind::Value,
                         Some(TypeHint::Object) => object = true,
-                        Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
+                        Some(TypeHint::Class(class))
+                            if matches!(class.kind, ClassKind::Scalar(_) | ClassKind::Fields(_)) =>
+                        {
                             break Kind::Scalar(class);
                         }
                         Some(TypeHint::Class(class)) if class.kind == ClassKind::Optional => {
@@ -242,23 +244,36 @@ impl Inference {
         };
         let (first, nulls) = (listed("order", named.order)?, listed("nulls", named.nulls.flatten())?);
         let any = listed("any", named.any)?.first().copied();
+        let rest = listed("rest", named.rest)?.first().copied();
+        if any.is_some() && rest.is_some() {
+            return Err("`any(…)` and `rest(…)` both have the other properties".to_owned());
+        }
         let nulls = |field| named.nulls == Some(None) || nulls.contains(&field);
         let at = self.shape.structs.len();
         self.structs.insert((name, rust), at);
-        let mut sorted: Vec<usize> = (0..fields.len()).collect();
+        let mut sorted: Vec<usize> = (0..fields.len()).filter(|at| Some(*at) != rest).collect();
         // Java compares UTF-16.
         sorted.sort_by(|&a, &b| fields[a].encode_utf16().cmp(fields[b].encode_utf16()));
-        let mut ordered: Vec<usize> =
-            first.iter().chain(&sorted).copied().filter(|at| Some(*at) != any).collect();
+        let others = any.or(rest);
         let mut seen = vec![false; fields.len()];
-        ordered.retain(|&at| !std::mem::replace(&mut seen[at], true));
-        ordered.extend(any);
+        let mut unseen = |at: &usize| Some(*at) != others && !std::mem::replace(&mut seen[*at], true);
+        let mut ordered: Vec<usize> = first.into_iter().filter(&mut unseen).collect();
+        let pinned = ordered.len();
+        ordered.extend(sorted.iter().copied().filter(&mut unseen).chain(others));
         let (class, form) = (named.class.to_owned(), named.form);
-        self.shape.structs.push(StructShape { class, form, fields: Vec::new(), sorted, ordered, any });
+        let fields_so_far = Vec::new();
+        let class = StructShape { class, form, fields: fields_so_far, sorted, ordered, any, rest, pinned };
+        self.shape.structs.push(class);
         for (at_field, name) in fields.iter().enumerate() {
             let node = self.at(Step::Field(name))?;
-            if Some(at_field) == any && !matches!(self.shape.nodes[node].kind, Kind::Map(..)) {
+            let is_map = matches!(self.shape.nodes[node].kind, Kind::Map(..));
+            let is_text_map = matches!(self.shape.nodes[node].kind,
+                Kind::Map(_, key, _) if self.shape.nodes[key].kind == Kind::String);
+            if Some(at_field) == any && !is_map {
                 return Err(format!("`any({name})` goes with a map"));
+            }
+            if Some(at_field) == rest && !is_text_map {
+                return Err(format!("`rest({name})` goes with a map of texts"));
             }
             self.shape.structs[at].fields.push(Field { name, node, nulls: nulls(at_field) });
         }

@@ -68,6 +68,10 @@ impl fmt::Display for Value {
             }
             Value::Classed(value) => write!(f, "{}({})", short(&value.class), value.value),
             Value::Opaque(value) => write!(f, "{}({} bytes)", short(&value.class), value.bytes.len()),
+            Value::Serialized(object) => match object.value() {
+                Some(value) => value.fmt(f),
+                None => write!(f, "{}({} bytes)", short(object.class()), object.bytes().len()),
+            },
             Value::Bare(value) => value.fmt(f),
         }
     }

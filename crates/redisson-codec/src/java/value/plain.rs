@@ -64,6 +64,10 @@ impl Serialize for Inside<'_> {
             }
             Value::Classed(value) => Inside(&value.value).serialize(output),
             Value::Opaque(value) => output.serialize_bytes(&value.bytes),
+            Value::Serialized(object) => match object.value() {
+                Some(value) => Inside(value).serialize(output),
+                None => output.serialize_bytes(object.bytes()),
+            },
             Value::Bare(value) => Inside(value).serialize(output),
         }
     }

@@ -7,7 +7,12 @@ use super::text::ascii;
 use crate::java::class::{Class, known};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
+use crate::memory;
 use crate::shown::shown;
+use crate::signature::LONGEST_NAME;
+
+/// A longer name is copied once, and not whenever it is asked for.
+const USUAL_NAME: usize = 128;
 
 /// The class of a value, as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +32,13 @@ pub(super) enum RawName<'de> {
 }
 
 impl RawName<'_> {
+    fn len(&self) -> usize {
+        match self {
+            RawName::Ascii(bytes) => bytes.len(),
+            RawName::Text(text) => text.len(),
+        }
+    }
+
     fn is(&self, name: &str) -> bool {
         match self {
             RawName::Text(text) => text == name,
@@ -63,9 +75,17 @@ impl<'de> Input<'de> {
                 }
                 if id == self.names.len() {
                     let name = match self.peek()? {
-                        0..0x80 => RawName::Ascii(self.ascii()?),
+                        0..0x80 => match self.ascii()? {
+                            long if long.len() > USUAL_NAME => RawName::Text(ascii(long).into()),
+                            usual => RawName::Ascii(usual),
+                        },
                         _ => RawName::Text(self.some_text()?),
                     };
+                    if name.len() > LONGEST_NAME {
+                        return Err(Failure::new(format!(
+                            "a class with a name of more than {LONGEST_NAME} bytes at offset {start}"
+                        )));
+                    }
                     self.names.push(name);
                     if start == 0 {
                         self.first_class = self.at;
@@ -102,6 +122,28 @@ impl<'de> Input<'de> {
             ClassRef::Numbered(class) => Cow::Borrowed(class.name()),
             ClassRef::Named(id) => self.names[id].text(),
         }
+    }
+
+    /// The name of a class for a value, which keeps it.
+    pub(in super::super) fn kept_class_name(&mut self, class: ClassRef) -> Outcome<String> {
+        let name = self.class_name(class).into_owned();
+        self.keep_name(name.len())?;
+        Ok(name)
+    }
+
+    /// Counts a name that a value keeps.
+    pub(in super::super) fn keep_name(&mut self, length: usize) -> Outcome<()> {
+        memory::take(length)?;
+        match self.long_names.checked_sub(length.saturating_sub(USUAL_NAME)) {
+            Some(left) => self.long_names = left,
+            None => {
+                return Err(Failure::new(format!(
+                    "the names of their classes take too much memory before offset {}",
+                    self.at
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// For messages: whatever the payload says, short and on one line.

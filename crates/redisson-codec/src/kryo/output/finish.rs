@@ -2,6 +2,9 @@
 
 use super::primitives::CHUNK;
 use super::{MAX_SPARE, MarkKind, Output};
+use crate::java_serialization::{Place, Written};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::shown::shown;
 
 /// Memory of the last pass, kept for the thread's next one.
 #[derive(Default)]
@@ -16,26 +19,34 @@ pub(super) struct Scratch {
 struct Numbers {
     of: Vec<Option<u32>>,
     next: u32,
+    /// What Java's own serialization wrote.
+    written: Written,
+    /// Which of it cannot be where it is.
+    misplaced: Option<usize>,
 }
 
 /// The number of a class is no longer.
 const MAX_NUMBER: usize = 5;
 
 impl Output {
-    pub(in super::super) fn finish(mut self: Box<Self>) -> Vec<u8> {
+    pub(in super::super) fn finish(mut self: Box<Self>) -> Outcome<Vec<u8>> {
         let end = self.here();
         self.bytes.extend_from_slice(&[0; CHUNK]);
         let mut scratch = std::mem::take(&mut self.last_pass);
         scratch.numbers.of.clear();
         scratch.numbers.of.resize(self.planned.len() + self.classes.len(), None);
         scratch.numbers.next = 0;
+        scratch.numbers.written.clear();
         let names: usize = self.planned.iter().chain(&self.classes).map(|name| name.length).sum();
         let most = self.bytes.len() + names + MAX_NUMBER * self.marks.len();
         if scratch.payload.len() < most {
             scratch.payload.resize(most, 0);
         }
         let length = self.put(&mut scratch.payload, &mut scratch.numbers, 0, (0, end.at), (0, end.mark));
-        let payload = scratch.payload[..length].to_vec();
+        let payload = match scratch.numbers.misplaced.take() {
+            None => Ok(scratch.payload[..length].to_vec()),
+            Some(number) => Err(misplaced(&self.serialized[number])),
+        };
         if scratch.payload.capacity() <= MAX_SPARE {
             self.last_pass = scratch;
         }
@@ -61,6 +72,11 @@ impl Output {
             mark += 1;
             match marked.kind {
                 MarkKind::Class(class) => to = self.put_class(payload, numbers, to, class),
+                MarkKind::Serialized(number) => {
+                    if !numbers.written.add(&self.serialized[number]) {
+                        numbers.misplaced = numbers.misplaced.or(Some(number));
+                    }
+                }
                 MarkKind::Struct(number) => {
                     let class = &self.structs[number];
                     // It may have been moved since.
@@ -105,6 +121,19 @@ impl Output {
         }
         to
     }
+}
+
+#[cold]
+fn misplaced(place: &Place) -> Failure {
+    let class = shown(&place.class);
+    Failure::new(match place.follows {
+        None => {
+            format!("a second object of the class `{class}` that Java's own serialization wrote elsewhere")
+        }
+        Some(_) => {
+            format!("an object of the class `{class}` that refers to another one, which is not before it")
+        }
+    })
 }
 
 /// Copies some bytes, behind which there are some more, mostly a few.

@@ -194,7 +194,7 @@ mod tests {
             output.varlong(wide);
             output.flagged(flag, length);
             output.text(&text);
-            let payload = output.finish();
+            let payload = output.finish().unwrap();
             let mut input = Input::new(&payload);
             prop_assert_eq!(input.int().unwrap(), int);
             prop_assert_eq!(input.long().unwrap(), long);

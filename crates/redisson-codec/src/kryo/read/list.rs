@@ -6,6 +6,7 @@ use super::super::value;
 use super::prefix::{Found, Prefix};
 use super::{ValueReader, changed};
 use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::path::Step;
 use crate::java::shape::{Kind, Node, NodeId};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::memory;
@@ -14,6 +15,8 @@ pub(super) struct ListReader<'r, 'a, 'de> {
     pub(super) place: ValueReader<'r, 'a, 'de>,
     /// How many are still to be read, but those of a `byte[]`.
     pub(super) left: usize,
+    /// How many there are.
+    total: usize,
     kind: ElementSource<'de>,
 }
 
@@ -39,9 +42,17 @@ impl<'de> SeqAccess<'de> for &mut ListReader<'_, '_, 'de> {
                 self.left -= 1;
                 let start = self.place.reader.input.at;
                 let (node, prefix, generic) = (*node, *prefix, self.place.generic);
-                let element = seed.deserialize(self.place.inner(node, prefix, generic))?;
-                self.place.reader.input.element_since(start)?;
-                Ok(Some(element))
+                match seed.deserialize(self.place.inner(node, prefix, generic)) {
+                    Ok(element) => {
+                        self.place.reader.input.element_since(start)?;
+                        Ok(Some(element))
+                    }
+                    Err(mut failure) => {
+                        let step = Step::Element(self.total - self.left - 1);
+                        failure.path().enter(self.place.reader.shape, node, step);
+                        Err(failure)
+                    }
+                }
             }
         }
     }
@@ -59,12 +70,14 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
     #[inline]
     pub(super) fn elements(mut self, found: Found, node: &Node) -> Outcome<ListReader<'r, 'a, 'de>> {
         match (&node.kind, found) {
-            (Kind::Bytes, _) => {
-                Ok(ListReader { kind: ElementSource::Byte(self.bytes()?.iter()), place: self, left: 0 })
-            }
+            (Kind::Bytes, _) => Ok(ListReader {
+                kind: ElementSource::Byte(self.bytes()?.iter()),
+                place: self,
+                left: 0,
+                total: 0,
+            }),
             (Kind::Array(element), _) => self.array(*element),
             (Kind::Collection(_, element) | Kind::EnumSet(_, element), Found::Known(class)) => {
-                self.reader.not_serialized_by_java(class)?;
                 self.collection(*element, class)
             }
             _ => Err(changed()),
@@ -94,7 +107,7 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
             reader.declared(element)
         };
         self.generic = false;
-        Ok(ListReader { place: self, left, kind: ElementSource::Element(element, prefix) })
+        Ok(ListReader { place: self, left, total: left, kind: ElementSource::Element(element, prefix) })
     }
 
     fn collection(mut self, element: NodeId, class: &'static Class) -> Outcome<ListReader<'r, 'a, 'de>> {
@@ -102,13 +115,20 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         let layout = match class.kind {
             ClassKind::Collection(layout) => layout,
             ClassKind::EnumSet => {
-                if let Some(class) = reader.input.class()? {
+                if !matches!(reader.node(element).kind, Kind::Enum(_)) {
+                    return Err(reader.no_enum(element));
+                }
+                let named = reader.input.class()?;
+                if let Some(class) = named {
                     reader.check(element, class)?;
                 }
                 let left = reader.input.varint()?;
                 let left = reader.input.count(left.saturating_add(1))?;
+                if let Some(class) = named {
+                    reader.check_set(element, class, left > 0)?;
+                }
                 let kind = ElementSource::Element(element, Prefix::Nothing(Found::Declared));
-                return Ok(ListReader { place: self, left, kind });
+                return Ok(ListReader { place: self, left, total: left, kind });
             }
             _ => return Err(changed()),
         };
@@ -146,7 +166,7 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
                 (left, prefix)
             }
         };
-        Ok(ListReader { place: self, left, kind: ElementSource::Element(element, prefix) })
+        Ok(ListReader { place: self, left, total: left, kind: ElementSource::Element(element, prefix) })
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::value;
 use super::prefix::Prefix;
 use super::{ValueReader, changed};
 use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::path::Step;
 use crate::java::shape::NodeId;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::memory;
@@ -14,6 +15,8 @@ pub(super) struct MapReader<'r, 'a, 'de> {
     pub(super) place: ValueReader<'r, 'a, 'de>,
     /// How many are still to be read.
     pub(super) left: usize,
+    /// How many there are.
+    total: usize,
     key: (NodeId, Prefix),
     value: (NodeId, Prefix),
 }
@@ -30,14 +33,27 @@ impl<'de> MapAccess<'de> for &mut MapReader<'_, '_, 'de> {
         self.left -= 1;
         let ((node, prefix), generic) = (self.key, self.place.generic);
         let start = self.place.reader.input.at;
-        let key = seed.deserialize(self.place.inner(node, prefix, generic))?;
-        self.place.reader.input.element_since(start)?;
-        Ok(Some(key))
+        match seed.deserialize(self.place.inner(node, prefix, generic)) {
+            Ok(key) => {
+                self.place.reader.input.element_since(start)?;
+                Ok(Some(key))
+            }
+            Err(mut failure) => {
+                let step = Step::Key(self.total - self.left - 1);
+                failure.path().enter(self.place.reader.shape, node, step);
+                Err(failure)
+            }
+        }
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
         let ((node, prefix), generic) = (self.value, self.place.generic);
-        seed.deserialize(self.place.inner(node, prefix, generic))
+        let mut read = seed.deserialize(self.place.inner(node, prefix, generic));
+        if let Err(failure) = &mut read {
+            let step = Step::Element((self.total - self.left).saturating_sub(1));
+            failure.path().enter(self.place.reader.shape, node, step);
+        }
+        read
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -77,6 +93,6 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
             prefix => prefix,
         };
         let (key, value) = ((key, prefix(key)), (value, prefix(value)));
-        Ok(MapReader { place: self, left, key, value })
+        Ok(MapReader { place: self, left, total: left, key, value })
     }
 }

@@ -5,6 +5,7 @@ use serde::de::{DeserializeSeed, MapAccess};
 
 use super::prefix::{Found, Prefix};
 use super::{ValueReader, changed};
+use crate::java::class::class;
 use crate::java::shape::{Form, StructShape};
 use crate::kryo::failure::{Failure, Outcome};
 
@@ -14,25 +15,59 @@ pub(super) struct ObjectReader<'r, 'a, 'de> {
     pub(super) class: &'a StructShape,
     /// How many were read.
     pub(super) next: usize,
+    /// The field that is none of the class was read.
+    pub(super) rest: bool,
 }
 
 impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
     type Error = Failure;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
-        let Some(&field) = self.class.sorted.get(self.next) else { return Ok(None) };
+        let field = match self.class.sorted.get(self.next) {
+            Some(&field) => field,
+            None => match self.rest_behind() {
+                Some(rest) => rest,
+                None => return Ok(None),
+            },
+        };
         seed.deserialize(BorrowedStrDeserializer::new(self.class.fields[field].name)).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
-        let Some(&field) = self.class.sorted.get(self.next) else { return Err(changed()) };
-        self.next += 1;
-        let node = self.class.fields[field].node;
-        let prefix = match self.place.reader.node(node) {
-            declared if declared.is_primitive() => Prefix::Nothing(Found::Declared),
-            _ => self.place.reader.declared(node),
+        let (field, prefix) = match self.class.sorted.get(self.next) {
+            Some(&field) => {
+                self.next += 1;
+                let node = self.class.fields[field].node;
+                match self.place.reader.node(node) {
+                    declared if declared.is_primitive() => (field, Prefix::Nothing(Found::Declared)),
+                    _ => (field, self.place.reader.declared(node)),
+                }
+            }
+            None => self.rest()?,
         };
+        let node = self.class.fields[field].node;
         // Kryo keeps the type arguments of the fields of classes, but not of those of records.
-        seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record))
+        let mut read = seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record));
+        if let Err(failure) = &mut read {
+            let name = self.class.fields[field].name;
+            failure.path().enter_field(self.place.reader.shape, &self.class.class, name, node);
+        }
+        read
+    }
+}
+
+impl ObjectReader<'_, '_, '_> {
+    /// The field that is none of the class, once, behind the others.
+    fn rest_behind(&mut self) -> Option<usize> {
+        let rest = self.class.rest.filter(|_| !self.rest)?;
+        self.rest = true;
+        Some(rest)
+    }
+
+    /// The same, and that it is a map which takes no bytes.
+    #[cold]
+    fn rest(&self) -> Outcome<(usize, Prefix)> {
+        let empty = Found::Known(class("java.util.Collections$EmptyMap"));
+        self.class.rest.map(|rest| (rest, Prefix::Nothing(empty))).ok_or_else(changed)
     }
 }

@@ -2,11 +2,11 @@
 
 use super::super::input::{ClassRef, Input};
 use super::super::{scalar, value};
-use crate::java::class::{Class, ClassKind, TextPart, known};
+use crate::java::class::{Class, ClassKind, TextPart};
 use crate::java::shape::{Choice, EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
+use crate::java_serialization::Typed;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
-use crate::shown::shown;
 
 /// What a place of a type needs to be read.
 pub(in super::super) struct ReadContext<'a, 'de> {
@@ -40,6 +40,8 @@ pub(super) enum Found {
     Any(ClassRef),
     /// One of which nothing is known, and the value is all that follows.
     Opaque(ClassRef),
+    /// Java's own serialization wrote the value.
+    Serialized(ClassRef),
 }
 
 /// Which classes fit.
@@ -161,7 +163,9 @@ impl<'a, 'de> ReadContext<'a, 'de> {
         let known = match class {
             ClassRef::Numbered(_) => true,
             ClassRef::Named(_) => {
-                self.input.known(class).is_some() || self.input.class_name(class).starts_with('[')
+                self.input.known(class).is_some()
+                    || self.input.class_name(class).starts_with('[')
+                    || self.input.is_serialized(class)
             }
         };
         match known {
@@ -176,6 +180,9 @@ impl<'a, 'de> ReadContext<'a, 'de> {
             |number| if class == ClassRef::Numbered(number) { Some(Found::Declared) } else { None };
         let named = |name: &str| self.input.is_named(class, name).then_some(Found::Declared);
         let one_of = |declared: &'static Class, fits: fn(ClassKind) -> bool| match class {
+            ClassRef::Named(_) if self.input.is_serialized(class) => (fit != Fit::Exact
+                || self.input.is_named(class, declared.name))
+            .then_some(Found::Serialized(class)),
             ClassRef::Named(_) if self.input.is_named(class, declared.name) => Some(Found::Known(declared)),
             ClassRef::Named(_) if fit == Fit::Exact => None,
             ClassRef::Named(_) => match self.input.known(class) {
@@ -221,7 +228,8 @@ impl<'a, 'de> ReadContext<'a, 'de> {
             Kind::Struct(at) => {
                 let named = named(&self.shape.structs[*at].class);
                 let other = || fit == Fit::Any && matches!(class, ClassRef::Named(_));
-                named.or_else(|| other().then_some(Found::Declared))
+                let found = named.or_else(|| other().then_some(Found::Declared))?;
+                Some(if self.input.is_serialized(class) { Found::Serialized(class) } else { found })
             }
             Kind::Enum(at) => {
                 let declared = &self.shape.enums[*at];
@@ -236,21 +244,22 @@ impl<'a, 'de> ReadContext<'a, 'de> {
         }
     }
 
-    /// Refuses a list or map of a class that Redisson leaves to Java's own serialization.
-    #[inline]
-    pub(super) fn not_serialized_by_java(&self, class: &Class) -> Outcome<()> {
-        match self.input.follows(b"\xac\xed\x00\x05") && known(class.name).is_none() {
-            true => Err(self.serialized_by_java(class)),
-            false => Ok(()),
-        }
+    /// A value that Java's own serialization wrote.
+    #[cold]
+    pub(super) fn serialized(&mut self, node: NodeId, class: ClassRef) -> Outcome<Typed<'a, Failure>> {
+        let start = self.input.at;
+        self.input.deeper()?;
+        let read = self.input.serialized(class)?;
+        self.input.shallower();
+        let value = read.value.map_err(|why| Failure::new(format!("{why}, at offset {start}")))?;
+        Ok(Typed::new(self.shape, node, value, self.any_class))
     }
 
+    /// Refuses an `EnumSet` whose elements are no enum: it has the numbers of the constants only.
     #[cold]
-    fn serialized_by_java(&self, class: &Class) -> Failure {
-        let (class, at) = (shown(class.name), self.input.at);
-        Failure::new(format!(
-            "Java's own serialization wrote the object of the class `{class}` at offset {at}"
-        ))
+    pub(super) fn no_enum(&self, element: NodeId) -> Failure {
+        let (expected, at) = (self.shape.class_name(element), self.input.at);
+        Failure::new(format!("expected elements of `{expected}` at offset {at}, found an `EnumSet`"))
     }
 
     /// A constant with a body has a class of its own: `Level$1`.

@@ -3,12 +3,17 @@
 use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value};
+#[cfg(feature = "classes")]
+use crate::java_serialization::HEADER;
+#[cfg(feature = "classes")]
+use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::{library_object, scalar, text};
 use crate::memory;
 use crate::shown::shown;
+use crate::signature::is_java_name;
 
 /// A value with its class in front.
 pub(in crate::kryo) fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
@@ -63,6 +68,19 @@ pub(in crate::kryo) fn read(input: &mut Input<'_>, class: ClassRef) -> Outcome<V
     })
 }
 
+/// A value of this class that is the whole payload. If it cannot be read because the end of an object in it
+/// is not known, its bytes are kept.
+pub(in crate::kryo) fn read_whole(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
+    let start = input.at;
+    match read(input, class) {
+        Err(failure) if failure.is_endless() => {
+            input.at = start;
+            opaque(input, class)
+        }
+        read => read,
+    }
+}
+
 /// All that follows, of a class of which nothing is known.
 pub(in crate::kryo) fn opaque(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     let class = input.class_name(class).into_owned().into();
@@ -73,9 +91,17 @@ pub(in crate::kryo) fn opaque(input: &mut Input<'_>, class: ClassRef) -> Outcome
 
 fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     let Some(known) = input.known(class) else {
+        if input.is_serialized(class) {
+            return Ok(Value::Serialized(Box::new(input.keep_serialized(class)?)));
+        }
         let name = input.class_name(class).into_owned();
         return match name.starts_with('[') {
-            true => read_array(input, name),
+            true => read_array(input, &name),
+            #[cfg(feature = "classes")]
+            false if input.described.is_some() => match described::read_object(input, &name)? {
+                Some(value) => Ok(value),
+                None => Err(unknown_class(input, &name)),
+            },
             false => Err(unknown_fields(input, class)),
         };
     };
@@ -83,16 +109,27 @@ fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
 }
 
 fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
-    let advice = match input.follows(b"\xac\xed\x00\x05") {
-        true => "Java's own serialization wrote them",
-        false => "read it as a struct of this name",
+    let (name, at) = (input.class_name(class), input.at);
+    let class = shown(&name);
+    let why = format!(
+        "the fields of the class `{class}` before offset {at} are not known: read it as a struct of this name"
+    );
+    if is_java_name(&name) { Failure::new(why).endless() } else { Failure::new(why) }
+}
+
+/// The same, where other classes are described.
+#[cfg(feature = "classes")]
+pub(in crate::kryo) fn unknown_class(input: &Input<'_>, class: &str) -> Failure {
+    let (shown, at) = (shown(class), input.at);
+    let why = match input.follows(HEADER) {
+        true => "are not known: Java's own serialization wrote them",
+        false => "are not described",
     };
-    let (class, at) = (input.shown(class), input.at);
-    Failure::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
+    Failure::new(format!("the fields of the class `{shown}` before offset {at} {why}"))
 }
 
 /// A value of a library class.
-fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
+pub(in crate::kryo) fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
     let class = ClassName::Borrowed(known.name);
     Ok(match known.kind {
         ClassKind::Scalar(_) => scalar::read(input, known)?,
@@ -108,15 +145,19 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
         }),
         ClassKind::EnumSet => {
             let element: ClassName = match input.class()? {
-                Some(class) => input.class_name(class).into_owned().into(),
+                Some(class) => input.kept_class_name(class)?.into(),
                 None => return Err(Failure::new(format!("a set of no enum before offset {}", input.at))),
             };
             let count = input.varint()?;
             let count = input.count(count.saturating_add(1))?;
             let names = constants_of(&element);
+            #[cfg(feature = "classes")]
+            let own = input.described.as_deref().and_then(|described| described.constants(&element));
             let mut constants = Vec::new();
             for _ in 0..count {
                 let constant = constant(input, names)?;
+                #[cfg(feature = "classes")]
+                let constant = named(constant, own.as_deref());
                 memory::push(&mut constants, constant)?;
             }
             Value::EnumSet(Box::new(EnumSet { class, element, constants }))
@@ -133,7 +174,7 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
 }
 
 /// Which constant of an enum.
-fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
+pub(in crate::kryo) fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
     let start = input.at;
     let Some(ordinal) = input.varint()?.checked_sub(1) else {
         return Err(Failure::new(format!("a null at offset {start}, where none may be")));
@@ -148,8 +189,20 @@ fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
     }
 }
 
+/// The constant by its name, if its number is one of a described enum.
+#[cfg(feature = "classes")]
+fn named(constant: Constant, names: Option<&[String]>) -> Constant {
+    match (constant, names) {
+        (Constant::Ordinal(ordinal), Some(names)) => match names.get(ordinal as usize) {
+            Some(name) => Constant::Name(name.clone()),
+            None => Constant::Ordinal(ordinal),
+        },
+        (constant, _) => constant,
+    }
+}
+
 /// So many values, each read by the same function.
-fn read_each<'de, T>(
+pub(in crate::kryo) fn read_each<'de, T>(
     input: &mut Input<'de>,
     count: usize,
     mut read: impl FnMut(&mut Input<'de>) -> Outcome<T>,
@@ -164,7 +217,10 @@ fn read_each<'de, T>(
     Ok(values)
 }
 
-fn read_collection(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>, Vec<Value>)> {
+pub(in crate::kryo) fn read_collection(
+    input: &mut Input<'_>,
+    layout: Layout,
+) -> Outcome<(Option<ClassName>, Vec<Value>)> {
     match layout {
         Layout::Empty => return Ok((None, Vec::new())),
         Layout::Singleton => return Ok((None, vec![read_any(input)?])),
@@ -191,7 +247,10 @@ fn read_collection(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<Cla
 
 type ValueEntries = Vec<(Value, Value)>;
 
-fn read_map(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>, ValueEntries)> {
+pub(in crate::kryo) fn read_map(
+    input: &mut Input<'_>,
+    layout: Layout,
+) -> Outcome<(Option<ClassName>, ValueEntries)> {
     let entry = |input: &mut Input<'_>| Ok((read_any(input)?, read_any(input)?));
     match layout {
         Layout::Empty => return Ok((None, Vec::new())),
@@ -212,7 +271,8 @@ pub(in crate::kryo) fn comparator(input: &mut Input<'_>) -> Outcome<Option<Class
             "the fields of the comparator `{}` before offset {} are not known",
             input.shown(class),
             input.at
-        )));
+        ))
+        .endless());
     };
     if constant {
         input.varint()?;
@@ -220,7 +280,17 @@ pub(in crate::kryo) fn comparator(input: &mut Input<'_>) -> Outcome<Option<Class
     Ok(Some(name.into()))
 }
 
-fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
+/// How many dimensions an array has in Java at most.
+const MAX_DIMENSIONS: usize = 255;
+
+pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: &str) -> Outcome<Value> {
+    if class.bytes().take_while(|byte| *byte == b'[').count() > MAX_DIMENSIONS {
+        return Err(Failure::new(format!(
+            "an array of more than {MAX_DIMENSIONS} dimensions before offset {}",
+            input.at
+        )));
+    }
+    input.keep_name(class.len())?;
     let length = input.varint()?;
     let count = input.count(length)?;
     let elements = match &class[1..] {
@@ -238,7 +308,7 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
                 return Ok(Value::Null);
             }
             input.deeper()?;
-            let array = read_array(input, array.to_owned())?;
+            let array = read_array(input, array)?;
             input.shallower();
             Ok(array)
         })?,
@@ -248,17 +318,32 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
             }
             Some(Final::Known(class)) => read_each(input, count, |input| read_final(input, class))?,
             None if count == 0 || is_open(element) => read_each(input, count, read_any)?,
+            #[cfg(feature = "classes")]
+            None if described_element(input, element).is_some() => match described_element(input, element) {
+                Some((element, true)) => {
+                    read_each(input, count, |input| described::read_element(input, element))?
+                }
+                _ => read_each(input, count, read_any)?,
+            },
             None => {
                 return Err(Failure::new(format!(
                     "the elements of the array `{}` before offset {} are not known: read it as a list with \
                      `java::array`",
-                    shown(&class),
+                    shown(class),
                     input.at
-                )));
+                ))
+                .endless());
             }
         },
     };
-    Ok(Value::Array(Box::new(Array { class: class.into(), elements })))
+    Ok(Value::Array(Box::new(Array { class: class.to_owned().into(), elements })))
+}
+
+/// The class of the elements of an array, and whether it is final, if it is described.
+#[cfg(feature = "classes")]
+fn described_element<'a>(input: &Input<'_>, element: &'a str) -> Option<(&'a str, bool)> {
+    let class = element.strip_prefix('L')?.strip_suffix(';')?;
+    Some((class, input.described.as_deref()?.is_final(class)?))
 }
 
 /// A value of a final library class, or null.

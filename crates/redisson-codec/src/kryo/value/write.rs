@@ -1,8 +1,10 @@
 //! A [`Value`] to its bytes.
 
-use super::{COMPARATORS, Final, Names, constants_of, final_element, null_of};
+use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null_of};
 use crate::java::class::{ClassKind, Layout, known};
 use crate::java::{ClassName, Collection, Constant, Map, Opaque, Value};
+#[cfg(feature = "classes")]
+use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
@@ -38,7 +40,7 @@ fn write_opaque(output: &mut Output, value: &Opaque) -> Outcome<()> {
     Ok(())
 }
 
-fn write_class(output: &mut Output, value: &Value) {
+pub(in crate::kryo) fn write_class(output: &mut Output, value: &Value) {
     match value {
         Value::Boolean(_) => output.numbered(Numbered::Boolean),
         Value::Byte(_) => output.numbered(Numbered::Byte),
@@ -54,7 +56,7 @@ fn write_class(output: &mut Output, value: &Value) {
 }
 
 /// A value that is known not to be null.
-fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
+pub(in crate::kryo) fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
     match value {
         Value::Null => return Err(Failure::new("a null where none may be")),
         Value::Boolean(value) => output.byte((*value).into()),
@@ -80,8 +82,12 @@ fn unknown(class: &str, kind: &str) -> Failure {
     Failure::new(format!("`{}` is not a {kind} class whose layout is known", shown(class)))
 }
 
-fn write_named(output: &mut Output, value: &Value) -> Outcome<()> {
+pub(in crate::kryo) fn write_named(output: &mut Output, value: &Value) -> Outcome<()> {
     if scalar::write(output, value)? {
+        return Ok(());
+    }
+    #[cfg(feature = "classes")]
+    if known(value.class()).is_none() && described::write_value(output, value)? {
         return Ok(());
     }
     match value {
@@ -101,6 +107,17 @@ fn write_named(output: &mut Output, value: &Value) -> Outcome<()> {
             // Not one more than they are.
             output.varint(Output::length(value.constants.len())? - 1);
             let names = constants_of(&value.element);
+            #[cfg(feature = "classes")]
+            if let Some(names) = output.described.as_deref().and_then(|own| own.constants(&value.element)) {
+                return value.constants.iter().try_for_each(|constant| match constant {
+                    Constant::Name(name) => {
+                        let ordinal = names.iter().position(|known| known == name);
+                        let ordinal = ordinal.map_or(u32::MAX, |ordinal| ordinal as u32);
+                        write_constant(output, None, &Constant::Ordinal(ordinal))
+                    }
+                    constant => write_constant(output, None, constant),
+                });
+            }
             value.constants.iter().try_for_each(|constant| write_constant(output, names, constant))?;
         }
         Value::Collection(value) => match known(&value.class).map(|class| class.kind) {
@@ -112,12 +129,9 @@ fn write_named(output: &mut Output, value: &Value) -> Outcome<()> {
             _ => return Err(unknown(&value.class, "map")),
         },
         Value::Array(value) => write_array(output, &value.class, &value.elements)?,
+        Value::Serialized(object) => output.serialized(object),
+        Value::Object(object) => library_object::write_object(output, object)?,
         value => {
-            if let Value::Object(object) = value
-                && let Some(ClassKind::Fields(fields)) = known(&object.class).map(|class| class.kind)
-            {
-                return library_object::write(output, object, fields);
-            }
             return Err(Failure::new(format!(
                 "the fields of the class `{}` are not known: write it as a struct of this name",
                 shown(value.class())
@@ -141,7 +155,7 @@ fn write_constant(output: &mut Output, names: Names, constant: &Constant) -> Out
     Ok(())
 }
 
-fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outcome<()> {
+pub(in crate::kryo) fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outcome<()> {
     let Some(comparator) = comparator else {
         output.byte(0);
         return Ok(());
@@ -156,7 +170,11 @@ fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outc
     Ok(())
 }
 
-fn write_collection(output: &mut Output, collection: &Collection, layout: Layout) -> Outcome<()> {
+pub(in crate::kryo) fn write_collection(
+    output: &mut Output,
+    collection: &Collection,
+    layout: Layout,
+) -> Outcome<()> {
     let elements = &collection.elements;
     let wrong = || {
         Failure::new(format!("a `{}` does not have {} elements", shown(&collection.class), elements.len()))
@@ -190,6 +208,8 @@ fn write_collection(output: &mut Output, collection: &Collection, layout: Layout
                 return Err(Failure::new(format!("a `{}` holds no nulls", shown(&collection.class))));
             }
             let null = null_of(first.class());
+            #[cfg(feature = "classes")]
+            let null = null.or_else(|| output.described.as_deref()?.null_of(first.class()));
             elements.iter().try_for_each(|element| write_element(output, element, null, nulls))
         }
     }
@@ -209,7 +229,7 @@ fn write_element(output: &mut Output, element: &Value, null: Option<u8>, nulls: 
     write_content(output, element)
 }
 
-fn write_map(output: &mut Output, map: &Map, layout: Layout) -> Outcome<()> {
+pub(in crate::kryo) fn write_map(output: &mut Output, map: &Map, layout: Layout) -> Outcome<()> {
     let count = map.entries.len();
     match layout {
         Layout::Empty if count == 0 => return Ok(()),
@@ -261,8 +281,19 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
             }
             (element_class, element) if element_class.starts_with('L') => {
                 match final_element(element_class) {
+                    // Whether Kryo writes the classes of the elements depends on whether theirs is final.
                     None => {
-                        write(output, element)?;
+                        match described_element(output, element_class) {
+                            #[cfg(feature = "classes")]
+                            Some((class, true)) => described::write_element(output, class, element)?,
+                            None if !is_open(element_class) => {
+                                return Err(Failure::new(format!(
+                                    "the elements of the array `{}` are not known: write it as a list with `java::array`",
+                                    shown(class)
+                                )));
+                            }
+                            _ => write(output, element)?,
+                        }
                         true
                     }
                     Some(class) => {
@@ -283,4 +314,16 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
         }
     }
     Ok(())
+}
+
+/// The class of the elements of an array, if it is described, and whether it is final.
+#[cfg(feature = "classes")]
+fn described_element<'a>(output: &Output, element: &'a str) -> Option<(&'a str, bool)> {
+    let class = element.strip_prefix('L')?.strip_suffix(';')?;
+    Some((class, output.described.as_deref()?.is_final(class)?))
+}
+
+#[cfg(not(feature = "classes"))]
+fn described_element<'a>(_: &Output, _: &'a str) -> Option<(&'a str, bool)> {
+    None
 }

@@ -4,6 +4,7 @@ use serde::ser::{Serialize, SerializeStruct};
 
 use super::super::output::{OpenStruct, Output};
 use super::plan::{FieldPlan, Plan, StructPlan};
+use super::rest;
 use super::{ValueWriter, changed};
 use crate::kryo::failure::{Failure, Outcome};
 
@@ -74,6 +75,7 @@ impl SerializeStruct for ObjectWriter<'_> {
                 self.next += 1;
                 field
             }
+            _ if self.class.rest == Some(key) => return value.serialize(rest::OnlyEmpty(key)),
             _ => self.other(key)?,
         };
         self.write(field, value)

@@ -12,6 +12,7 @@ use crate::java::class::{Class, ClassKind, Layout, known};
 use crate::java::per_type::{Last, PerType};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::kryo::numbered::Numbered;
+use crate::shown::type_of;
 
 /// A type, as it is written.
 pub(in super::super) struct Plan {
@@ -112,6 +113,8 @@ pub(super) struct StructPlan {
     pub(super) fields: Vec<FieldPlan>,
     /// This is Java's order, too.
     pub(super) is_sorted: bool,
+    /// The field that is none of the class.
+    pub(super) rest: Option<&'static str>,
 }
 
 pub(super) struct FieldPlan {
@@ -157,7 +160,7 @@ impl Plan {
             match shape.nodes.iter().find_map(|node| serialized_by_java(&node.kind)) {
                 Some(class) => Err(CodecError::new(format!(
                     "`{}` cannot be written as Kryo 5: Redisson leaves the class `{class}` to Java's own serialization",
-                    std::any::type_name::<T>()
+                    type_of::<T>()
                 ))),
                 None => Ok(Plan::new(shape)),
             }
@@ -178,8 +181,14 @@ impl Plan {
                 site: &sites[*site],
             };
             StructPlan {
-                fields: known.iter().enumerate().map(field).collect(),
+                fields: known
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| Some(*at) != class.rest)
+                    .map(field)
+                    .collect(),
                 is_sorted: class.sorted.is_sorted(),
+                rest: class.rest.map(|at| class.fields[at].name),
             }
         });
         Plan { sites, structs: structs.collect(), classes: planner.classes }

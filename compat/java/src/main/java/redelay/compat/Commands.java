@@ -37,9 +37,9 @@ public final class Commands {
         String run(String[] fields) throws Exception;
     }
 
-    public Commands(RedissonClient client, Values values) {
-        this.queues = new Queues(client);
-        this.values = values;
+    public Commands(RedissonClient client, NamedCodec codec) {
+        this.queues = new Queues(client, codec);
+        this.values = codec.values();
 
         add("open", 1, f -> {
             queues.open(f[0]);

@@ -53,13 +53,15 @@ final class Mappers {
     /** Null for a name that is not of a mapper. */
     static Codec codec(String name) {
         switch (name) {
-            case "mapper-numbers":
+            case "mapper-numbers", "json-jackson-jsr310":
                 return new JsonJacksonCodec(new ObjectMapper().registerModule(new JavaTimeModule()));
-            case "mapper-text":
+            case "mapper-text", "json-jackson-iso":
                 return new JsonJacksonCodec(new ObjectMapper().registerModule(new JavaTimeModule())
                         .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS));
             case "mapper-wrapper":
                 return new TypedJsonJacksonCodec(Object.class, wrapper(new JavaTimeModule()));
+            case "wrapper-array":
+                return new TypedJsonJacksonCodec(Object.class, wrapper(seconds()));
             case "mapper-patterns":
                 return new TypedJsonJacksonCodec(Object.class, wrapper(patterns()));
             default:
@@ -73,6 +75,14 @@ final class Mappers {
         mapper.setVisibility(PropertyAccessor.ALL, JsonAutoDetect.Visibility.ANY);
         mapper.activateDefaultTyping(LaissezFaireSubTypeValidator.instance, ObjectMapper.DefaultTyping.NON_FINAL);
         return mapper;
+    }
+
+    private static JavaTimeModule seconds() {
+        DateTimeFormatter pattern = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss");
+        JavaTimeModule times = new JavaTimeModule();
+        times.addSerializer(LocalDateTime.class, new LocalDateTimeSerializer(pattern));
+        times.addDeserializer(LocalDateTime.class, new LocalDateTimeDeserializer(pattern));
+        return times;
     }
 
     private static JavaTimeModule patterns() {

@@ -30,6 +30,7 @@ public record NamedCodec(Codec redisson, Values values) {
             Map.entry("json", () -> new NamedCodec(new TypedJsonJacksonCodec(JsonNode.class), SimpleValues.JSON)),
             Map.entry("msgpack", () -> new NamedCodec(
                     new TypedJsonJacksonCodec(JsonNode.class, new ObjectMapper(new MessagePackFactory())), SimpleValues.JSON)),
+            Map.entry("shapes", () -> new NamedCodec(StringCodec.INSTANCE, new ShapeValues())),
             Map.entry("kryo5", () -> new NamedCodec(new Kryo5Codec(), new JavaValues())),
             Map.entry("json-jackson", () -> new NamedCodec(new JsonJacksonCodec(), new JavaValues())),
             Map.entry("msgpack-jackson", () -> new NamedCodec(new MsgPackJacksonCodec(), new JavaValues())),
@@ -53,6 +54,11 @@ public record NamedCodec(Codec redisson, Values values) {
                     + String.join(" ", WRAPPERS.keySet().stream().sorted().toList()));
         }
         return plain.get();
+    }
+
+    /** The codec of a queue. Shapes are written by the codec that has the name of the queue, so that one peer tries each. */
+    Codec ofQueue(String queue) {
+        return values instanceof ShapeValues ? Vectors.codec(queue) : redisson;
     }
 
     /** By class name, because Redisson 3.21.0 has neither LZ4CodecV2 nor ZStdCodec. */

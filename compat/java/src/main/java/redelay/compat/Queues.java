@@ -12,17 +12,19 @@ import org.redisson.api.RedissonClient;
 /** The handles of this peer. Only opened delayed queues transfer. */
 final class Queues {
     private final RedissonClient client;
+    private final NamedCodec codec;
     private final QuietDelayedQueues quiet;
     private final Map<String, RDelayedQueue<Object>> delayed = new HashMap<>();
     private final Set<String> open = new HashSet<>();
 
-    Queues(RedissonClient client) {
+    Queues(RedissonClient client, NamedCodec codec) {
         this.client = client;
+        this.codec = codec;
         this.quiet = new QuietDelayedQueues(client);
     }
 
     RBlockingQueue<Object> blocking(String name) {
-        return client.getBlockingQueue(name);
+        return client.getBlockingQueue(name, codec.ofQueue(name));
     }
 
     /** The opened handle of a queue, or else a handle that does everything except transfer. */

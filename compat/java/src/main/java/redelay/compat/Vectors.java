@@ -11,6 +11,13 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
 
+import com.example.shop.Shapes;
+import com.fasterxml.jackson.annotation.JsonAutoDetect;
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.annotation.PropertyAccessor;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.MapperFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -22,13 +29,21 @@ import org.redisson.codec.TypedJsonJacksonCodec;
  * What Redisson's codecs make of values, without a server.
  *
  * <p>{@code Vectors write CODEC} prints the rows of a file of vectors: the {@link Samples}, each as this codec writes it.
- * {@code Vectors classes CODEC} does so with {@link Classes}, and {@code Vectors mapper CODEC} with {@link Mappers}.
+ * {@code Vectors classes CODEC} does so with {@link Classes}, {@code Vectors mapper CODEC} with {@link Mappers}, and
+ * {@code Vectors serialized CODEC} with {@link Serialized}, whose values are JSON with times as texts; the codec
+ * {@code java-serialization} is Java's own. {@code Vectors shapes CODEC} does so with {@link Shapes}.
  *
  * <p>{@code Vectors again} reads lines of a codec, a tab and a payload in hex, and answers each with what Redisson writes when
  * it has read that payload, in hex; or with ! and why it does not read or write it.
  */
 public final class Vectors {
     private static final String TYPED = "typed-json:";
+
+    /** Their fields are not public. It has no modules, since times have another form in each codec. */
+    private static final ObjectMapper SHAPES = new ObjectMapper()
+            .setVisibility(PropertyAccessor.FIELD, JsonAutoDetect.Visibility.ANY)
+            .setDefaultPropertyInclusion(JsonInclude.Include.NON_NULL)
+            .configure(MapperFeature.SORT_PROPERTIES_ALPHABETICALLY, true);
 
     private Vectors() {
     }
@@ -37,35 +52,51 @@ public final class Vectors {
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
         System.setOut(System.err);
         if (args.length == 2 && args[0].equals("write")) {
-            write(args[1], Samples.of(args[1]), answers);
+            write(args[1], Samples.of(args[1]), Json.MAPPER, answers);
         } else if (args.length == 2 && args[0].equals("classes")) {
-            write(args[1], Classes.samples(), answers);
+            write(args[1], Classes.samples(), Json.MAPPER, answers);
         } else if (args.length == 2 && args[0].equals("mapper")) {
-            write(args[1], Mappers.samples(), answers);
+            write(args[1], Mappers.samples(), Json.MAPPER, answers);
+        } else if (args.length == 2 && args[0].equals("shapes")) {
+            write(args[1], Shapes.all(), SHAPES, answers);
+        } else if (args.length == 2 && args[0].equals("serialized")) {
+            boolean plain = args[1].equals("java-serialization");
+            write(args[1], plain ? Serialized.inside() : Serialized.samples(), Serialized.TEXTS, answers);
         } else if (args.length == 1 && args[0].equals("again")) {
             again(answers);
         } else {
-            System.err.println("usage: Vectors write <codec> | classes <codec> | mapper <codec> | again");
+            System.err.println("usage: Vectors write <codec> | classes <codec> | mapper <codec> | serialized <codec> | shapes <codec> | again");
             System.exit(2);
         }
         answers.flush();
         System.exit(0);
     }
 
-    private static void write(String name, Map<String, Object> samples, PrintStream rows) throws IOException {
+    private static void write(String name, Map<String, Object> samples, ObjectMapper mapper, PrintStream rows) throws IOException {
         rows.println("# name\tJava class\tvalue as plain JSON\tbytes in hex, as Redisson 4.7.0 writes them");
         for (Map.Entry<String, Object> sample : samples.entrySet()) {
             Object value = sample.getValue();
             String payload;
             try {
-                payload = HexFormat.of().formatHex(encode(codec(name), value));
-            } catch (IOException e) {
+                byte[] bytes = name.equals("java-serialization") ? Serialized.bytes(value)
+                        : encode(codec(name.equals("typed-json") ? TYPED + value.getClass().getName() : name), value);
+                payload = HexFormat.of().formatHex(bytes);
+            } catch (IOException | RuntimeException e) {
                 System.err.println(sample.getKey() + ": " + e.getMessage());
                 continue;
             }
             // That mapper has its own forms of times.
-            String json = name.startsWith("mapper-") ? "!" : Json.MAPPER.writeValueAsString(value);
-            rows.println(String.join("\t", sample.getKey(), value.getClass().getName(), json, payload));
+            String json = name.startsWith("mapper-") ? "!" : json(mapper, value);
+            String type = value == null ? "null" : value.getClass().getName();
+            rows.println(String.join("\t", sample.getKey(), type, json, payload));
+        }
+    }
+
+    private static String json(ObjectMapper mapper, Object value) {
+        try {
+            return mapper.writeValueAsString(value);
+        } catch (JsonProcessingException e) {
+            return "!" + e.getClass().getSimpleName();
         }
     }
 
@@ -89,7 +120,7 @@ public final class Vectors {
         }
     }
 
-    private static Codec codec(String name) {
+    static Codec codec(String name) {
         try {
             if (name.startsWith(TYPED)) {
                 return new TypedJsonJacksonCodec(Class.forName(name.substring(TYPED.length())));

@@ -1,0 +1,67 @@
+//! [`WithClasses`]: Kryo 5 that knows the fields of an application's classes.
+
+use std::sync::Arc;
+
+use super::described::Described;
+use super::failure::Failure;
+use super::input::Input;
+use super::output::Output;
+use super::{Kryo5, value};
+use crate::classes::Classes;
+use crate::java::Value;
+use crate::serde_error::unreadable;
+use crate::shown::{LONGEST, within};
+use crate::signature::Signature;
+use crate::{Codec, CodecError};
+
+/// [`Kryo5`] with the descriptions of classes. Made by [`Kryo5::with_classes`].
+#[derive(Clone, Debug)]
+pub struct WithClasses(Arc<Classes>);
+
+impl Kryo5 {
+    /// Returns a codec that reads any payload of described classes as a [`Value`], with the names of fields
+    /// and constants. It writes what it has read with the same bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::classes::Classes;
+    /// use redisson_codec::{Codec, Kryo5};
+    ///
+    /// let classes: Classes = "class com.acme.Stock { Long article; int count; List<Long> shelves; }".parse()?;
+    /// let codec = Kryo5.with_classes(classes);
+    /// let payload = b"\x01\x00com.acme.Stoc\xeb\x01\x0e\x06\x01\x01java.util.ArrayLis\xf4\x02\x12";
+    /// let value = codec.decode(payload)?;
+    /// assert_eq!(value.to_string(), "Stock{article: 7L, count: 3, shelves: [9L]}");
+    /// assert_eq!(codec.encode(&value)?, payload);
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    #[must_use]
+    pub fn with_classes(self, classes: impl Into<Arc<Classes>>) -> WithClasses {
+        WithClasses(classes.into())
+    }
+}
+
+impl Codec<Value> for WithClasses {
+    fn encode(&self, value: &Value) -> Result<Vec<u8>, CodecError> {
+        let mut output = Output::take();
+        output.described = Some(Described::new(self.0.clone()));
+        let written = value::write(&mut output, value);
+        output.described = None;
+        written.and_then(|()| output.finish()).map_err(|failure| {
+            let why = failure.of_writing();
+            CodecError::new(within(format!("the value cannot be written as Kryo 5: {why}"), LONGEST))
+        })
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
+        let mut input = Input::new(payload);
+        input.described = Some(Described::new(self.0.clone()));
+        let read = value::read_any(&mut input).and_then(|value| match input.left() {
+            0 => Ok(value),
+            more => Err(Failure::new(format!("{more} bytes follow it at offset {}", input.at))),
+        });
+        read.map_err(|failure| {
+            unreadable::<Value>("Kryo 5", &failure.of_reading(input.at), payload, &[Signature::Kryo5])
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! Structs that do not fit their classes.
+
+use std::collections::HashMap;
+
+use redisson_codec::java;
+use serde::Deserialize;
+
+use super::*;
+
+#[track_caller]
+fn differences<T: DeserializeOwned + 'static>(text: &str) -> Vec<String> {
+    match check::<T>(&text.parse().unwrap()) {
+        Ok(()) => Vec::new(),
+        Err(differences) => differences.lines().to_vec(),
+    }
+}
+
+/// Two `Long` fields whose values would be swapped, and an `int` that is missing.
+#[test]
+fn what_the_payload_cannot_show() {
+    #[derive(Deserialize)]
+    #[serde(rename = "a.Stock", rename_all = "camelCase")]
+    #[allow(dead_code)]
+    struct Stock {
+        sku: Option<i64>,
+        ware_house: Option<i64>,
+        text: Option<String>,
+    }
+    let found = differences::<Stock>(
+        "class a.Stock { Long sku; Long activity; int count; String text; transient int x; }",
+    );
+    assert_eq!(
+        found,
+        [
+            "a.Stock.activity: missing here: `Long` in Java",
+            "a.Stock.count: missing here: `int` in Java",
+            "a.Stock.wareHouse: no field of the class",
+        ]
+    );
+    assert_eq!(
+        differences::<Stock>("class a.Stock { Long sku, warehouse; String text; }"),
+        [
+            "a.Stock.wareHouse: no field of the class; is it `warehouse`?",
+            "a.Stock.warehouse: missing here: `Long` in Java",
+        ]
+    );
+    assert_eq!(
+        differences::<Stock>("class a.Stok { Long sku; }"),
+        ["a.Stock: the class is not described; is it `a.Stok`?"]
+    );
+    let fits =
+        "class a.Base<T> { T sku; } class a.Stock extends a.Base<Long> { Long wareHouse; String text; }";
+    assert!(differences::<Stock>(fits).is_empty());
+    let transient = differences::<Stock>("class a.Stock { Long sku, wareHouse; transient String text; }");
+    assert_eq!(transient, ["a.Stock.text: transient in Java: it is in no payload of Kryo"]);
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "a.Way", rename_all = "UPPERCASE")]
+#[allow(dead_code)]
+enum Way {
+    Smtp,
+    Pigeon,
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "a.Line")]
+#[allow(dead_code)]
+struct Line {
+    sku: Option<String>,
+}
+
+/// One field of each type, against a class with another type.
+#[test]
+fn types_that_differ() {
+    macro_rules! fields {
+        ($($kind:ty, $(#[$with:meta])* $java:literal, $wrong:literal => $why:literal;)*) => {$({
+            #[derive(Deserialize)]
+            #[serde(rename = "a.Order")]
+            #[allow(dead_code)]
+            struct Order {
+                $(#[$with])*
+                field: $kind,
+            }
+            let text = |java: &str| {
+                format!("enum a.Way {{ SMTP, PIGEON }} class a.Line {{ String sku; }} class a.Order {{ {java} field; }}")
+            };
+            assert_eq!(differences::<Order>(&text($java)), [""; 0], $java);
+            let found = differences::<Order>(&text($wrong));
+            assert_eq!(found, [concat!("a.Order.field: ", $why)], "{} and {}", stringify!($kind), $wrong);
+        })*};
+    }
+    fields! {
+        i32, "int", "long" => "`long` in Java, `int` here";
+        i32, "int", "Integer" => "`Integer` in Java, `int` here: it can be null, so it is an `Option`";
+        Option<i64>, "Long", "long" => "`long` in Java, `Long` here: a field that is never null has no `Option`";
+        Option<i64>, "Long", "Integer" => "`Integer` in Java, `Long` here";
+        Option<String>, "String", "Object" =>
+            "`Object` in Java, so the payload has the class: use `java::object`, an enum with data, or `java::Value`";
+        java::Value, "Object", "String" => "`String` in Java, `Object` here";
+        Option<Vec<i64>>, "List<Long>", "List<Integer>" => "in the elements, `Integer` in Java, `Long` here";
+        Option<Vec<i64>>, "Collection<Long>", "Set<Long>" => "`Set` in Java, `ArrayList` here";
+        Option<Vec<i64>>, "ArrayList<Long>", "List" => "`List` without type arguments in Java: use `java::object`";
+        Option<Vec<i64>>, #[serde(with = "java::array")] "long[]", "Long[]" =>
+            "in the array, `Long` in Java, `long` here";
+        Option<Vec<u8>>, "byte[]", "List<Byte>" => "`List<Byte>` in Java, `[B` here";
+        Option<Vec<String>>, #[serde(with = "java::set")] "Set<String>", "List<String>" =>
+            "`List` in Java, `HashSet` here";
+        Option<HashMap<String, Line>>, "Map<String, a.Line>", "Map<Long, a.Line>" =>
+            "in the elements, `Long` in Java, `String` here";
+        Option<java::Date>, "Date", "Instant" => "`Instant` in Java, `Date` here";
+        Option<String>, #[serde(with = "java::year")] "Year", "String" => "`String` in Java, `Year` here";
+        Option<String>, #[serde(with = "java::optional")] "Optional<String>", "Optional<Long>" =>
+            "in the `Optional`, `Long` in Java, `String` here";
+        Option<Way>, "a.Way", "String" => "`String` in Java, `a.Way` here";
+        Option<Line>, "a.Line", "a.Way" => "`a.Way` in Java, `a.Line` here";
+    }
+}
+
+#[test]
+fn words_constants_and_bodies() {
+    assert!(differences::<Way>("enum a.Way { SMTP, PIGEON }").is_empty());
+    assert_eq!(
+        differences::<Way>("enum a.Way { PIGEON, SMTP }"),
+        ["a.Way: the constants in Java's order are PIGEON, SMTP"]
+    );
+    assert_eq!(
+        differences::<Way>("enum a.Way { SMTP, PIGEONS, FAX }"),
+        [
+            "a.Way.FAX: missing here",
+            "a.Way.PIGEON: no constant of the enum; is it `PIGEONS`?",
+            "a.Way.PIGEONS: missing here"
+        ]
+    );
+    assert_eq!(
+        differences::<Way>("enum a.Way { SMTP, PIGEON {} }"),
+        ["a.Way: the constants with bodies are `abstract(PIGEON) a.Way`"]
+    );
+    assert_eq!(
+        differences::<Line>("final class a.Line { String sku; }"),
+        ["a.Line: a `final` class in Java, a class without `final` here"]
+    );
+    assert_eq!(
+        differences::<Line>("record a.Line { String sku; }"),
+        ["a.Line: a `record` in Java, a class without `final` here"]
+    );
+}
+
+/// Those with which the other tests read and write payloads.
+#[test]
+fn the_types_of_the_shapes_fit_their_classes() {
+    use redelay_compat_values::shop::*;
+    let classes = classes();
+    macro_rules! fit {
+        ($($kind:ty),*) => {$(check::<$kind>(&classes).unwrap();)*};
+    }
+    fit!(
+        OrderTimeoutMessage,
+        LinkStats,
+        SkuStockKey,
+        PayTimeout,
+        RefundTask,
+        DelayMessage<String>,
+        DelayJob,
+        CancelMessage,
+        TaskEnvelope,
+        Workflow,
+        ObjEnvelope,
+        OrderExpired,
+        OrderExpiredAt,
+        Cart,
+        DelayedOrder,
+        OrderEntity,
+        PayQuery,
+        Inner,
+        NonStatic
+    );
+}
