@@ -123,6 +123,11 @@ impl<T> Delivery<T> {
         }
     }
 
+    /// What travels with it, if it is a job.
+    pub(crate) fn job(&self) -> Option<&JobData> {
+        self.job.as_ref()
+    }
+
     /// The same delivery, of this value.
     pub(crate) fn with_value<V>(mut self, value: V) -> Delivery<V> {
         Delivery {
@@ -248,9 +253,11 @@ impl<T> Delivery<T> {
         self.is_last_attempt
     }
 
-    /// The id of the job that the message is, if that holds its id:
-    /// [`JobOffer::until_done`](crate::delayed_queue::JobOffer::until_done). Other jobs have no id any more
-    /// once they are due, because the list of ready payloads has nothing but payloads.
+    /// The id of the job that the message is, if the offer said
+    /// [`until_done`](crate::delayed_queue::JobOffer::until_done),
+    /// [`header`](crate::delayed_queue::JobOffer::header) or
+    /// [`expires_after`](crate::delayed_queue::JobOffer::expires_after). Other jobs have no id any more once they
+    /// are due, because the list of ready payloads has nothing but payloads.
     ///
     /// # Examples
     /// ```no_run
@@ -264,6 +271,66 @@ impl<T> Delivery<T> {
     #[must_use]
     pub fn job_id(&self) -> Option<&[u8]> {
         self.job.as_ref().map(|job| &job.id[..])
+    }
+
+    /// A header of the job: see [`JobOffer::header`](crate::delayed_queue::JobOffer::header).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// println!("trace {}", order.header("traceparent").unwrap_or("none"));
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// The names and values of all [headers](Self::header).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// for (name, value) in order.headers() {
+    ///     println!("{name}: {value}");
+    /// }
+    /// # order.ack().await
+    /// # }
+    /// ```
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.job.iter().flat_map(JobData::headers)
+    }
+
+    /// When the job was offered, by the server's clock; `None` if it has no [`job_id`](Self::job_id). That of the
+    /// offer whose payload this is: an offer that has replaced another one begins anew.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// println!("offered {:?} ago", order.offered_at().and_then(|at| at.elapsed().ok()));
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn offered_at(&self) -> Option<SystemTime> {
+        self.job.as_ref().map(|job| time::from_epoch_millis(job.offered))
+    }
+
+    /// When the job was due, by the server's clock; `None` if it has no [`job_id`](Self::job_id). With
+    /// [`first_received`](Self::first_received), it says how late the first attempt began.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// let late = order.due().and_then(|due| order.first_received().duration_since(due).ok());
+    /// println!("late by {late:?}");
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn due(&self) -> Option<SystemTime> {
+        self.job.as_ref().map(|job| time::from_epoch_millis(job.due))
     }
 
     /// When the message was received for the first time, by the server's clock.
@@ -500,9 +567,11 @@ impl<T> Delivery<T> {
         async move { span.run(work).await }
     }
 
-    /// Waits until the lease is certainly over, by this machine's clock: another receiver may have the
-    /// message. Stop then, or continue only with work that may be done twice. The future does not borrow the
-    /// delivery.
+    /// Waits until the work should end. Either the lease is certainly over, by this machine's clock: another
+    /// receiver may have the message. Stop then, or continue only with work that may be done twice. Or somebody
+    /// has asked to cancel the job ([`Job::cancel`](crate::delayed_queue::Job::cancel)): within a second, or, if
+    /// the announcement is lost, within a third of the lease. However the delivery ends then, there is no other
+    /// one. The future does not borrow the delivery.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -514,13 +583,13 @@ impl<T> Delivery<T> {
     /// let over = order.cancelled();
     /// tokio::select! {
     ///     () = ship(*order.value()) => order.ack().await,
-    ///     () = over => Ok(()), // Another process ships it.
+    ///     () = over => Ok(()), // Another process ships it, or nobody is to.
     /// }
     /// # }
     /// ```
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<T> {
         let lease = self.open().claim.lease.clone();
-        async move { lease.over().await }
+        async move { lease.cancelled().await }
     }
 
     /// Waits until the server says that this delivery no longer holds. The future does not borrow the

@@ -53,40 +53,40 @@ scripts! {
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
-    OFFER_JOBS: "e722ef0a7024edd4f2e79fc96e509f1abc469735",
+    OFFER_JOBS: "a85b593e4529517cf286732193d90e4ff9ffb885",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
         ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "157304c954ee98e603f1803eafbcb0398f68d2d4",
+    OFFER_THROTTLED: "c13aad7a852343d77d67ee02894ce0d916c345ee",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
         ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "cdd449f091cd1c65e4a035b74b3ffab0da1622e1",
+    OFFER_HELD: "6cf7366f05c55bf43a7ccab67259543bf3c5b2b6",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, target, inbox, messages, retries, dead,
          dead_messages, control, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "4f313fe79f05672cb9b0a7430e9cfb0ac25d544e",
+    CANCEL_JOBS: "ad3da02a3e561bb4fd26acdd7985a9408fe79444",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
-         "receive/record", "cancel_jobs"];
-    JOB_STATES: "8c3d0d02424f85710afeeb0d649b1e0cf01ab52a",
+         "cancel_jobs"];
+    JOB_STATES: "97547b48dafdb2d1d8f9665b639b24d9bffbd0e8",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter", "receive/record", "job_states"];
-    READ_JOB: "0aa3d2d29475dd6d6ce2b205b170759d30d29419", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
+    READ_JOB: "32279ce3825c6292afa1ad77b78a0e11fc6e384f", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "2e5f7263903a18565583a3e94ca69a39029b0267",
+    SWEEP_JOBS: "0bbe51f71e1029ba9b780e0083098e8869c3af36",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "17b86016cda51aef85df21590872f5e94bcc7825",
+    RESCHEDULE_JOB: "694cd5950273ad5bbe6aa939109ae1f78080cc3a",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "e0f1fb4a72f061c8bab40df3759df7a7c4d6fbf1",
+    CHANGE_SCHEDULE: "1b641c3156b226391444d0bd5342653c2196457b",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records],
         ["parts/permitted", "parts/field", "parts/job", "change_schedule"];
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "d8d5c1ea1387e0a09ccd9b7dd46cfb4657105835", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "4e98a8ab6a4ed06f550f529b352cae09a8652ca4", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -115,7 +115,7 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "8eb7e54de22aad3bb0197edf54a52031344941ba",
+    RECEIVE: "92c85477918819db7646813ad7a43e82c5979936",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
@@ -127,7 +127,7 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "94a9bbc5e7373b9d6b528f9d5a9d566f5ec21b25",
+    REQUEUE_DEAD: "77c47a316d8ce6f0a5725b88c7890b301b3b5dcc",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
@@ -136,7 +136,7 @@ scripts! {
     REMOVE_MESSAGE: "bdabb9833a8198ce9d87fb97515480e3075cc50d",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "1abe6e141e7ba892626c2f8fb4402add3bf394ec",
+    RELEASE_ALL: "71d0c2cb00d86bc1d25ff5d394ac9f9ad24e66a6",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];

@@ -1,5 +1,6 @@
 //! Jobs: pending payloads with ids of the user's.
 
+mod data;
 mod offer;
 mod state;
 

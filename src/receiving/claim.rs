@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use crate::conn::OpError;
 use crate::leases::Lease;
 use crate::telemetry::Delivered;
-use crate::wire::job::JobData;
+use crate::wire::job::{JobData, held_id};
 use crate::wire::message::Member;
 
 /// A message that was claimed.
@@ -71,6 +71,8 @@ pub(crate) enum Settled {
     Done,
     /// The message is a dead letter now.
     Dead,
+    /// The lease is extended, and somebody has asked to cancel the job.
+    Cancelled,
     /// The delivery no longer holds: the message was settled, or is another receiver's.
     Gone,
 }
@@ -94,7 +96,7 @@ impl ToSettle {
         settlement: Settlement,
         answer: oneshot::Sender<Result<Settled, OpError>>,
     ) -> Self {
-        let holds = claim.job.as_ref().filter(|job| job.holds).map(|job| job.id.clone());
+        let holds = held_id(&claim.job);
         Self { member: claim.member, settlement, holds, bytes: claim.payload.len(), answer }
     }
 

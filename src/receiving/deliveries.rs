@@ -1,6 +1,7 @@
 //! The deliveries of one receiver: gathers what its next call settles and extends, and tells what a call has
 //! done.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +13,11 @@ use super::call::{Settings, Turn};
 use super::claim::{Claim, Settled, Settlement, ToSettle};
 use super::waiting::Waiting;
 use crate::conn::{Conn, OpError, Unconfirmed};
-use crate::leases::Leases;
+use crate::leases::{Leases, ToExtend};
 use crate::outbox::Outbox;
 use crate::telemetry::{Delivered, QueueCounters};
-use crate::wire::message::{Member, Record};
+use crate::wire::job::held_id;
+use crate::wire::message::{Member, MessageId, Record};
 
 /// The most deliveries that one call settles.
 const MOST: usize = 1000;
@@ -112,10 +114,13 @@ impl Deliveries {
             self.count(&to_settle.settlement, &result);
             answers.push((to_settle.answer, result));
         }
-        for (member, result) in turn.extend.into_iter().zip(&mut settled) {
+        for (ToExtend { member, .. }, result) in turn.extend.into_iter().zip(&mut settled) {
             match result {
-                Ok(settled) => self.leases.on_extended(&member, sent, settled == Settled::Done),
+                Ok(settled) => self.leases.on_extended(&member, sent, settled != Settled::Gone),
                 Err(_) => self.leases.on_refused(&member),
+            }
+            if result == Ok(Settled::Cancelled) {
+                self.cancel(&HashSet::from([member.id()]));
             }
         }
         for (to_settle, result) in turn.settle.into_iter().zip(&mut settled) {
@@ -137,8 +142,13 @@ impl Deliveries {
     }
 
     /// A call was refused that was to extend these.
-    pub(super) fn on_refused(&mut self, extend: &[Member]) {
-        extend.iter().for_each(|member| self.leases.on_refused(member));
+    pub(super) fn on_refused(&mut self, extend: &[ToExtend]) {
+        extend.iter().for_each(|one| self.leases.on_refused(&one.member));
+    }
+
+    /// Somebody has asked to cancel the jobs of these messages.
+    pub(super) fn cancel(&self, messages: &HashSet<MessageId>) {
+        self.leases.cancel(|id| messages.contains(&id));
     }
 
     /// Hands out what a call has brought that was sent at `sent`, unless that is too old. What no receive
@@ -155,7 +165,7 @@ impl Deliveries {
         self.unsent.extend(unsent);
         let leases = &mut self.leases;
         let claim = |(member, record): (Member, Record)| Claim {
-            lease: leases.add(member, sent),
+            lease: leases.add(member, held_id(&record.job), sent),
             member,
             failed: record.failed,
             lost: record.lost,

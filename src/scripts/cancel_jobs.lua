@@ -23,14 +23,9 @@ local function remove(i, entry, field)
     reply[i - 2] = 1
 end
 
--- A receiver has it: it hears of it, and the message is not delivered again.
-local function request(message)
-    local record = redis.call('HGET', KEYS.messages, message)
-    local data = record and is_readable(record) and data_in(record)
-    if not data then
-        return 0
-    end
-    redis.call('HSET', KEYS.messages, message, with_data(record, string.sub(record, 25, 30), with_flag(data, CANCELLED, true), ''))
+-- A receiver has it, and hears of that; at the latest when it extends the lease. The message is not delivered again.
+local function request(id, field, message)
+    redis.call('HSET', KEYS.jobs, id, 'c' .. string.sub(field, 2))
     redis.pcall('PUBLISH', KEYS.receivers, 'cancel ' .. message)
     return 2
 end
@@ -43,7 +38,7 @@ for i = 4, #ARGV do
         if not entry then
             local holder = holder_of(ARGV[i], field)
             if holder and holder.state == 'running' then
-                reply[i - 2] = request(holder.message)
+                reply[i - 2] = request(ARGV[i], field, holder.message)
             else
                 if holder then
                     remove_holder_note(holder)

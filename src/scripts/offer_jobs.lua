@@ -79,14 +79,22 @@ for i = 6, #ARGV, 4 do
             outcome, at = 'running', 0
         end
     end
+    local expires = 0
+    if data ~= '' then
+        local from, high, low = struct.unpack('>c1I2I4', data, 2)
+        expires = high * 4294967296 + low + (from == 'n' and (base > 0 and base or now) or 0)
+    end
     if outcome == 'stored' or outcome == 'replaced' then
+        if 0 < expires and expires < due then
+            return redis.error_reply('REDELAY the job would expire before it is due')
+        end
         -- Beyond 10^15, Redisson's decoder and Lua's doubles lose digits.
         if due >= 1e15 then
             return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
         end
         local change = {
             id = id, entry = entry, due = due, first = first or now, old = pending, old_field = pending and field, holder = holder,
-            throttle = throttle, place = #reply + 1, data = data ~= '' and data, kind = 'p',
+            throttle = throttle, place = #reply + 1, data = data ~= '' and data, expires = expires, kind = 'p',
         }
         if change.data then
             change.kind = string.byte(data) % 2 == 1 and 'h' or 'd'
@@ -160,12 +168,7 @@ local function note(change)
     if not change.data then
         return nil
     end
-    local flags, from, high, low = struct.unpack('>Bc1I2I4', change.data)
-    local expires = high * 4294967296 + low
-    if from == 'n' then
-        expires = (base > 0 and base or now) + expires
-    end
-    local data = data_of(change.due, change.id, flags, now, expires, string.sub(change.data, 9))
+    local data = data_of(change.due, change.id, string.byte(change.data), now, change.expires, string.sub(change.data, 9))
     local noted = add_note(payload_of(change.entry), data)
     return type(noted) == 'table' and noted or nil
 end
@@ -179,7 +182,7 @@ local function is_kept(change, due)
         if change.data then
             remove_note(payload_of(change.entry), change.due, change.id)
             change.due = due
-            note({entry = change.entry, due = due, id = change.id, data = change.data})
+            note({entry = change.entry, due = due, id = change.id, data = change.data, expires = change.expires})
         end
         redis.call('HSET', KEYS.jobs, change.id, field_of(change.kind, change.first, due, change.entry))
     end

@@ -85,7 +85,7 @@ end
 local looks_for_all = count <= FEW or redis.call('ZCARD', KEYS.timeout_set) < count / 2
 for n = 1, #fields / 2 do
     local id, field = fields[2 * n - 1], fields[2 * n]
-    if kind_of(field) == 'm' then
+    if is_of_message(field) then
         local message = message_of(field)
         if redis.call('HEXISTS', KEYS.messages, message) + redis.call('HEXISTS', KEYS.dead_messages, message) == 0 then
             removed = removed + redis.call('HDEL', KEYS.jobs, id)

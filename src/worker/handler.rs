@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::IntoOutcome;
 use crate::Delivery;
 use crate::receiver::MessageId;
+use crate::wire::job::JobData;
+use crate::wire::time;
 
 /// Metadata of the message: the optional second argument of a handler.
 ///
@@ -33,7 +35,7 @@ pub struct Context {
     attempt: u32,
     is_last_attempt: bool,
     first_received: SystemTime,
-    job_id: Option<Arc<[u8]>>,
+    job: Option<JobData>,
     pub(super) cancelled: CancellationToken,
 }
 
@@ -45,7 +47,7 @@ impl Context {
             attempt: delivery.attempt(),
             is_last_attempt: delivery.is_last_attempt(),
             first_received: delivery.first_received(),
-            job_id: delivery.job_id().map(Arc::from),
+            job: delivery.job().cloned(),
             cancelled: CancellationToken::new(),
         }
     }
@@ -117,7 +119,60 @@ impl Context {
     /// ```
     #[must_use]
     pub fn job_id(&self) -> Option<&[u8]> {
-        self.job_id.as_deref()
+        self.job.as_ref().map(|job| &job.id[..])
+    }
+
+    /// A header of the job: see [`Delivery::header`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// println!("trace {}", context.header("traceparent").unwrap_or("none"));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// The names and values of all [headers](Self::header).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// for (name, value) in context.headers() {
+    ///     println!("{name}: {value}");
+    /// }
+    /// # }
+    /// ```
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.job.iter().flat_map(JobData::headers)
+    }
+
+    /// When the job was offered: see [`Delivery::offered_at`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// println!("offered {:?} ago", context.offered_at().and_then(|at| at.elapsed().ok()));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn offered_at(&self) -> Option<SystemTime> {
+        self.job.as_ref().map(|job| time::from_epoch_millis(job.offered))
+    }
+
+    /// When the job was due: see [`Delivery::due`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// println!("due at {:?}", context.due());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn due(&self) -> Option<SystemTime> {
+        self.job.as_ref().map(|job| time::from_epoch_millis(job.due))
     }
 
     /// When the message was received for the first time, by the server's clock.
@@ -133,8 +188,8 @@ impl Context {
         self.first_received
     }
 
-    /// Waits until the handler should end: its lease is certainly over, or the worker stops and its grace is
-    /// over. A handler that does not end is dropped at its next `await`: a second after the end of the grace,
+    /// Waits until the handler should end: its lease is certainly over, somebody has asked to cancel the job
+    /// ([`Delivery::cancelled`]), or the worker stops and its grace is over. A handler that does not end is dropped at its next `await`: a second after the end of the grace,
     /// or, after a lost lease, when the server says that another receiver has the message.
     ///
     /// # Cancel safety

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
-use redelay::{BlockingQueue, Client, DelayedQueue, Delivery};
+use redelay::worker::Context;
+use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
     HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, ms, soon, text_queues,
 };
+use tokio::time::timeout;
 
 const NOTES: &str = "redelay:job-notes:{q}";
 
@@ -186,6 +188,51 @@ async fn a_job_is_cancelled_in_every_state_and_one_in_flight_is_not_delivered_ag
         assert!(held.ready.dead_letters().is_empty().await.unwrap(), "{end}");
         held.is_free(end).await;
     }
+    held.client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_handler_hears_that_its_job_is_cancelled() {
+    let held = Held::new().await;
+    // By an announcement, long before the lease is extended for the first time.
+    assert!(matches!(held.offer("1", Duration::ZERO).await, Offered::Stored(_)));
+    let (begun, mut began) = tokio::sync::mpsc::unbounded_channel();
+    let worker = tokio::spawn(Worker::new(&held.ready).lease(HOUR).run_until(
+        std::future::pending::<()>(),
+        move |_: String, context: Context| {
+            begun.send(context.job_id().map(<[u8]>::to_vec)).unwrap();
+            async move {
+                context.cancelled().await;
+                Err::<(), _>("cancelled")
+            }
+        },
+    ));
+    assert_eq!(soon(began.recv()).await.flatten().as_deref(), Some(&b"a"[..]));
+    assert_eq!(held.delayed.job("a").cancel().await.unwrap(), Cancelled::Requested);
+    until_async("the handler has returned", || async { held.is().await.is_none() }).await;
+    worker.abort();
+    held.is_free("by an announcement").await;
+
+    // The announcement is lost: by the extension of the lease, of this message only.
+    let receiver = held.ready.receiver().lease(Duration::from_secs(3));
+    held.delayed.offer("2", Duration::ZERO).id("b").until_done().await.unwrap();
+    let other = soon(receiver.receive()).await.unwrap();
+    assert!(matches!(held.offer("1", Duration::ZERO).await, Offered::Stored(_)));
+    let delivery = soon(receiver.receive()).await.unwrap();
+    let field: Vec<u8> = held.server.get(["HGET", JOBS, "a"]);
+    assert_eq!(field[0], b'm');
+    let requested = [b"c", &field[1..]].concat();
+    let _: u64 = held.server.get([b"HSET", JOBS.as_bytes(), b"a", &requested]);
+    soon(delivery.cancelled()).await;
+    assert_eq!(
+        held.delayed.job("a").state().await.unwrap().map(|state| matches!(state, JobState::InFlight { .. })),
+        Some(true)
+    );
+    assert!(timeout(ms(50), other.cancelled()).await.is_err());
+    delivery.retry().await.unwrap();
+    assert_eq!(held.is().await, None);
+    other.ack().await.unwrap();
+    held.is_free("by an extension").await;
     held.client.shutdown().await;
 }
 

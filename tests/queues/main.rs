@@ -34,6 +34,7 @@ mod send;
 mod services;
 mod stats;
 mod transfer_script;
+mod travelling_jobs;
 mod unconfirmed_pops;
 mod waiting_receivers;
 mod workers;

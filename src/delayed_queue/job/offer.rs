@@ -13,6 +13,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::check_id;
+use super::data::{Data, Expiry};
 use crate::conn::Reply;
 use crate::delayed_queue::offer::{self, Place, PlaceOf};
 use crate::delayed_queue::store::When;
@@ -22,7 +23,6 @@ use crate::queue::Op;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::telemetry::events::Span;
 use crate::wire::entry::{self, EntryFormat};
-use crate::wire::job::HOLDS;
 use crate::wire::keys::{Keys, MessageKeys};
 use crate::wire::time;
 
@@ -138,23 +138,6 @@ struct Prepare {
     /// Empty for a payload without an id.
     id: Bytes,
     entry: Bytes,
-}
-
-/// What travels with a job, as the script of offers gets it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Data {
-    /// Whether the id is taken until the job is done.
-    holds: bool,
-}
-
-impl Data {
-    /// Flags, what the expiry counts from, the expiry, headers; nothing if there is nothing to say.
-    fn bytes(self) -> Bytes {
-        match self.holds {
-            true => Bytes::from_static(&[HOLDS, b'-', 0, 0, 0, 0, 0, 0]),
-            false => Bytes::new(),
-        }
-    }
 }
 
 /// What to do while an id is taken.
@@ -460,6 +443,80 @@ impl<R> JobOffer<R> {
         self.with(|job| job.data.holds = true)
     }
 
+    /// Sends a header with the job: what the handler reads by [`Context::header`](crate::worker::Context::header)
+    /// or [`Delivery::header`](crate::Delivery::header), for example the id of a trace. Call [`Offer::id`]
+    /// before it: headers wait beside the queue, under what the id and the payload have in common, so a payload
+    /// without an id has none, and what Java offers has none.
+    ///
+    /// A name has 1 to 255 letters of ASCII, digits, `-`, `_` or `.`; a value is any text. All of them together have
+    /// up to 1,024 bytes, with 3 for the lengths of each. A second header of the same name replaces the first.
+    ///
+    /// What takes payloads without a receiver sees no headers: `take`, `poll` and Java. Payloads that are equal
+    /// are interchangeable: the first one to be delivered has the headers of the one that was due first.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>, trace: &str) -> redelay::Result<()> {
+    /// orders.offer(&17, Duration::from_secs(60)).id("order-17").header("traceparent", trace).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.with(|job| job.data.set_header(name.into(), value.into()))
+    }
+
+    /// Drops the job if no receiver has begun with it this long after the offer. Call [`Offer::id`] before it.
+    ///
+    /// It is dropped when a receiver finds it: it is counted
+    /// ([`ReceivingStats::expired`](crate::stats::ReceivingStats::expired)), and reported by the event
+    /// `redelay.jobs.expired`. A job that has begun does not expire: its retries go on. What takes payloads without
+    /// a receiver, `take`, `poll` and Java, takes expired ones, too. The offer is refused if the job would expire
+    /// before it is due; a job that is rescheduled behind its expiry is dropped when it is due.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(calls: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// // In a minute, and not if all handlers are busy for an hour.
+    /// let (delay, most) = (Duration::from_secs(60), Duration::from_secs(3660));
+    /// calls.offer(&17, delay).id("call-17").expires_after(most).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expires_after(self, duration: Duration) -> Self {
+        self.with(|job| job.data.expires = Some(Expiry::After(duration)))
+    }
+
+    /// The same at a time, by the server's clock: see [`expires_after`](Self::expires_after).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::{Duration, SystemTime};
+    /// # async fn example(calls: redelay::DelayedQueue<i64>, midnight: SystemTime) -> redelay::Result<()> {
+    /// calls.offer(&17, Duration::from_secs(60)).id("call-17").expires_at(midnight).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expires_at(self, time: impl Into<SystemTime>) -> Self {
+        self.with(|job| job.data.expires = Some(Expiry::At(time.into())))
+    }
+
+    /// If the job expires, it becomes a dead letter with the reason `expired`, instead of being dropped.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(calls: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// let call = calls.offer(&17, Duration::ZERO).id("call-17").expires_after(Duration::from_secs(60));
+    /// call.dead_letter_if_expired().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn dead_letter_if_expired(self) -> Self {
+        self.with(|job| job.data.is_kept = true)
+    }
+
     /// Uses this timeout for each call instead of the client's command timeout, as [`Offer::timeout`].
     ///
     /// # Examples
@@ -492,11 +549,11 @@ impl Prepare {
     }
 }
 
-/// What the options come to, in milliseconds.
-#[derive(Clone, Copy)]
+/// What the options come to: times in milliseconds, and what travels with each job.
 struct Limits {
     max_wait: u64,
     throttle: u64,
+    data: Bytes,
 }
 
 impl<R> Prepared<R> {
@@ -508,7 +565,7 @@ impl<R> Prepared<R> {
         let count = self.parts.iter().map(|part| part.jobs.len()).sum();
         let mut offered = vec![None; count];
         // To the end, even if one fails: of a part that is dropped, no caller learns what is stored.
-        let results = join_all(self.parts.iter().map(|part| self.offer_part(part, limits))).await;
+        let results = join_all(self.parts.iter().map(|part| self.offer_part(part, &limits))).await;
         let (mut stored, mut failed) = (0, None::<Error>);
         for (part, (results, error)) in self.parts.iter().zip(results) {
             stored += results.len();
@@ -538,10 +595,27 @@ impl<R> Prepared<R> {
             }
             window => millis(window.unwrap_or_default())?,
         };
-        if let (Some(option), true) = (self.policy.needs_id(), jobs().any(|job| job.id.is_empty())) {
-            return Err(op.invalid(format!(
-                "{option}() is about a pending job of the same id, and this payload has no id: call id(…) on the offer first"
-            )));
+        if jobs().any(|job| job.id.is_empty()) {
+            let why = "and this payload has no id: call id(…) on the offer first";
+            if let Some(option) = self.policy.needs_id() {
+                return Err(op.invalid(format!("{option}() is about a pending job of the same id, {why}")));
+            } else if let Some(option) = self.data.needs_id() {
+                return Err(op.invalid(format!("{option}() is said of the id of a job, {why}")));
+            }
+        }
+        let data = self.data.bytes().map_err(|why| op.invalid(why))?;
+        let is_before = |at: u64| jobs().any(|job| at < job.time);
+        let expires_early = match (self.data.expires, self.when) {
+            (Some(Expiry::After(after)), When::After) => is_before(millis(after)?),
+            (Some(Expiry::At(at)), When::At) => {
+                is_before(time::epoch_millis(at).map_err(|why| op.invalid(why))?)
+            }
+            _ => false,
+        };
+        if expires_early {
+            return Err(
+                op.invalid("the job would expire before it is due: raise expires_after(…) or expires_at(…)")
+            );
         }
         let mut max_wait = 0;
         if let Policy::Debounce(most) = self.policy {
@@ -553,11 +627,11 @@ impl<R> Prepared<R> {
                 )));
             }
         }
-        Ok(Limits { max_wait, throttle })
+        Ok(Limits { max_wait, throttle, data })
     }
 
     /// What became of the jobs of one place, up to the first call that failed.
-    async fn offer_part(&self, part: &Part, limits: Limits) -> (Vec<Offered>, Option<Error>) {
+    async fn offer_part(&self, part: &Part, limits: &Limits) -> (Vec<Offered>, Option<Error>) {
         let op = part.place.queue.op(self.verb);
         let mut offered = Vec::with_capacity(part.jobs.len());
         let offering = async {
@@ -576,11 +650,11 @@ impl<R> Prepared<R> {
         op: Op<'_>,
         place: &Place,
         jobs: &[Prepare],
-        Limits { max_wait, throttle }: Limits,
+        &Limits { max_wait, throttle, ref data }: &Limits,
     ) -> Result<Vec<Offered>> {
         let Place { queue, batcher } = place;
         let keys = &queue.keys;
-        let (ids, [notes, more_notes], data) = (keys.jobs(), keys.notes(), self.data.bytes());
+        let (ids, [notes, more_notes]) = (keys.jobs(), keys.notes());
         let of_messages = keys.of_messages();
         let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
         let call = |finds_holders: bool, receipt: &Bytes, base: String| {

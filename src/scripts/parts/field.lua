@@ -1,13 +1,12 @@
 -- The fields of the hash of jobs. A part of the scripts about jobs.
--- Provides  packed_time, field_of, claimed_field, kind_of, first_of, due_of, entry_of, message_of,
---           has_entry
+-- Provides  packed_time, field_of, claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message
 -- The hash of jobs has for each id a field, which begins with its kind:
 --   'p'  a job whose id is free once it is due   'd'  the same, with data: see parts/note.lua
 --   'h'  a job that holds its id until it is done: it is pending, or its payload is ready
---   'm'  the same, once a receiver has claimed it
--- Then: when the job was offered first (epoch ms, 6 bytes, big-endian); and of 'm', the id of its message; of the others, when its
+--   'm'  the same, once a receiver has claimed it   'c'  the same, once somebody has asked to cancel it
+-- Then: when the job was offered first (epoch ms, 6 bytes, big-endian); and of 'm' and 'c', the id of the message; of the others, when its
 -- entry was due at first (like that), and the entry. A client that moved or removed the entry may have left the field, so it counts
--- only while the entry is pending, or what parts/holder.lua says of 'h' and 'm' holds. To reschedule a job changes its score alone,
+-- only while the entry is pending, or what parts/holder.lua says of 'h', 'm' and 'c' holds. To reschedule a job changes its score alone,
 -- unless it has data.
 local PENDING = 'pdh'
 
@@ -45,6 +44,11 @@ end
 
 local function message_of(field)
     return string.sub(field, 8)
+end
+
+-- Whether it is the field of a job that this message is; or, without an id, that any message is.
+local function is_of_message(field, message)
+    return string.find('mc', kind_of(field), 1, true) and (not message or message_of(field) == message)
 end
 
 -- Whether it is a field of a job that is pending, or was.

@@ -16,7 +16,7 @@ local function holder_of(id, field)
         return list and {
             state = 'ready', at = due_of(field), first = first_of(field), list = list, payload = payload, id = id,
         }
-    elseif kind_of(field) == 'm' then
+    elseif is_of_message(field) then
         local message, first = message_of(field), first_of(field)
         if redis.call('HEXISTS', KEYS.messages, message) == 1 then
             local at = redis.call('ZSCORE', KEYS.retries, message)

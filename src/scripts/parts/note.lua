@@ -1,13 +1,13 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, CANCELLED, KEPT, data_of, due_in, id_in, has_flag, with_flag, entry_with, check_notes, first_note,
+-- Provides  HOLDS, KEPT, data_of, due_in, id_in, has_flag, with_flag, expires_in, without_expiry, entry_with, check_notes, first_note,
 --           next_note, add_note, remove_first_note, remove_note, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
 -- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
 -- the one that is due first, behind '1' if there are others, and '0' otherwise. Those are in a sorted set, whose members all have
 -- the score 0: the SHA-1, and the data. The data is: due time (epoch ms, 6 bytes, big-endian), length of the id (1), id, flags (1),
 -- time of the offer (6), when it expires (6; 0 if it does not), headers.
--- The flags are: 1, it holds its id; 2, its cancellation was requested; 4, it becomes a dead letter if it expires.
-local HOLDS, CANCELLED, KEPT = 1, 2, 4
+-- The flags are: 1, it holds its id; 2, it becomes a dead letter if it expires.
+local HOLDS, KEPT = 1, 2
 
 local function data_of(due, id, flags, offered, expires, headers)
     return packed_time(due) .. string.char(#id) .. id .. string.char(flags)
@@ -39,6 +39,17 @@ local function with_flag(data, flag, is_set)
     local at = 8 + string.byte(data, 7)
     local flags = flags_in(data) + (is_set and flag or -flag)
     return string.sub(data, 1, at - 1) .. string.char(flags) .. string.sub(data, at + 1)
+end
+
+-- When it expires, epoch ms; 0 if it does not.
+local function expires_in(data)
+    local high, low = struct.unpack('>I2I4', data, 15 + string.byte(data, 7))
+    return high * 4294967296 + low
+end
+
+local function without_expiry(data)
+    local at = 15 + string.byte(data, 7)
+    return string.sub(data, 1, at - 1) .. packed_time(0) .. string.sub(data, at + 6)
 end
 
 -- The entry of a job with this payload: see wire/entry.rs.

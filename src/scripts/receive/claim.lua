@@ -5,12 +5,12 @@
 -- that is repeated, 128 KB are sent.
 -- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
 -- A short set is a list otherwise, in which each of these commands searches from the start.
-local Claims = {BYTES = 1048576, AGAIN = 131072, MANY = 16, LONG = string.rep('x', 65)}
+local Claims = {BYTES = 1048576, AGAIN = 131072, EXPIRED = 1000, MANY = 16, LONG = string.rep('x', 65)}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
 function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
     return {
-        has_notes = has_notes, now = now,
+        has_notes = has_notes, now = now, expired = 0,
         noted = noted, token = token, policy = policy, till = till, till_text = string.format('%d', till),
         first = struct.pack('>I6', now), is_first_try = is_first_try, ids = {}, members = {}, records = {}, bytes = 0,
         -- The new messages among them have numbers in a row. The others are named by their members.
@@ -75,7 +75,7 @@ function Claims.retries(claims, most, now)
     end
 end
 
--- Whether new messages may have these ids, the next `count` ones of the call. If the receipt was
+-- Whether new messages may have these ids, the next `count` ones of the call; or those of messages that have expired. If the receipt was
 -- deleted by hand, another try may have given them to messages, which must not be overwritten: they are delivered
 -- again when their leases end.
 local function are_free(claims, count)
@@ -83,9 +83,12 @@ local function are_free(claims, count)
     for number = #claims.members, #claims.members + count - 1 do
         ids[#ids + 1] = new_id(claims.token, number)
     end
+    for number = 65535 - claims.expired, 65536 - claims.expired - count, -1 do
+        ids[#ids + 1] = new_id(claims.token, number)
+    end
     local messages = redis.pcall('HMGET', KEYS.messages, unpack(ids))
     local letters = redis.pcall('HMGET', KEYS.dead_messages, unpack(ids))
-    for i = 1, count do
+    for i = 1, #ids do
         if messages[i] or letters[i] then
             return false
         end
@@ -192,6 +195,18 @@ local function claim_jobs(jobs, messages)
     end
 end
 
+-- A payload that has expired is popped like those that are claimed, and is a message until then, so that nothing is lost if the
+-- server refuses a command. Then it is a dead letter, or gone.
+local function end_expired(claims, job, id, record)
+    claims.noted.expired = claims.noted.expired + 1
+    if has_flag(job.data, KEPT) then
+        claims.noted.buried = claims.noted.buried + (bury(id, record, claims.now, 'expired', '') and 0 or 1)
+    else
+        redis.call('HDEL', KEYS.messages, id)
+        end_job(job.data, id)
+    end
+end
+
 -- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns
 -- whether it came to the end of the list.
 function Claims.payloads(claims, is_inbox, most)
@@ -217,35 +232,47 @@ function Claims.payloads(claims, is_inbox, most)
         if claims.has_notes and #payloads > 0 then
             jobs, most_now = travelling(payloads)
         end
-        local fields, leases, count, is_full, messages = {}, {}, 0, false, {}
+        local fields, leases, count, is_full, messages, expired = {}, {}, 0, false, {}, {}
         for i = 1, most_now do
             local payload = payloads[i]
             local bytes = claims.bytes + #payload
-            if bytes > Claims.BYTES and #claims.members > 0 then
+            if bytes > Claims.BYTES and #claims.members + claims.expired > 0 then
                 is_full = true
                 break
             end
             claims.bytes = bytes
-            local id = new_id(claims.token, #claims.members)
-            local member, record = id .. number, fresh .. payload
-            if jobs[i] then
-                record = with_data(record, claims.first, jobs[i].data, '')
+            local job, record = jobs[i], fresh .. payload
+            local expires = job and expires_in(job.data) or 0
+            local is_over = 0 < expires and expires <= claims.now
+            if job then
+                record = with_data(record, claims.first, job.data, '')
             end
+            local id = new_id(claims.token, is_over and 65535 - claims.expired or #claims.members)
             messages[i] = id
             count = count + 1
             fields[2 * count - 1], fields[2 * count] = id, record
-            leases[2 * count - 1], leases[2 * count] = claims.till_text, member
-            Claims.add(claims, id, member, record)
+            if is_over then
+                claims.expired = claims.expired + 1
+                expired[#expired + 1] = {job, id, record}
+            else
+                local member = id .. number
+                leases[#leases + 1], leases[#leases + 2] = claims.till_text, member
+                Claims.add(claims, id, member, record)
+            end
         end
         if count == 0 then
             return #payloads == 0
         end
-        local is_many = count >= Claims.MANY
+        local claimed = #leases / 2
+        local is_many = claimed >= Claims.MANY
         if is_many then
-            leases[2 * count + 1], leases[2 * count + 2] = claims.till_text, Claims.LONG
+            leases[#leases + 1], leases[#leases + 2] = claims.till_text, Claims.LONG
         end
         local stored = redis.pcall('HSET', KEYS.messages, unpack(fields))
-        local added = type(stored) == 'number' and redis.pcall('ZADD', KEYS.leases, unpack(leases)) or stored
+        local added = stored
+        if type(stored) == 'number' and claimed > 0 then
+            added = redis.pcall('ZADD', KEYS.leases, unpack(leases))
+        end
         local popped = added
         if type(added) == 'number' and is_inbox then
             popped = redis.pcall('LTRIM', KEYS.inbox, string.format('%d', count), '-1')
@@ -259,6 +286,8 @@ function Claims.payloads(claims, is_inbox, most)
             -- Nothing is claimed.
             for i = 1, count do
                 redis.pcall('HDEL', KEYS.messages, fields[2 * i - 1])
+            end
+            for i = 1, claimed do
                 redis.pcall('ZREM', KEYS.leases, leases[2 * i])
                 table.remove(claims.ids)
                 table.remove(claims.members)
@@ -266,20 +295,23 @@ function Claims.payloads(claims, is_inbox, most)
             end
             error(popped.err, 0)
         end
-        claims.new = claims.new + count
+        claims.new = claims.new + claimed
         if claims.has_notes then
             for i = count + 1, #payloads do
                 jobs[i] = nil
             end
             claim_jobs(jobs, messages)
+            for _, one in ipairs(expired) do
+                end_expired(claims, unpack(one))
+            end
         end
-        if is_full then
+        if is_full or claims.expired >= Claims.EXPIRED then
             return false
         elseif #payloads < wanted and count == #payloads then
             return true
         end
         -- As many as will fit, if the next ones are as long.
-        chunk = math.max(1, math.min(64, math.floor(Claims.BYTES / (claims.bytes / #claims.members + 1))))
+        chunk = math.max(1, math.min(64, math.floor(Claims.BYTES / (claims.bytes / (#claims.members + claims.expired) + 1))))
     end
     return false
 end

@@ -2,47 +2,51 @@
 -- parts/field, parts/note and receive/record.
 -- Provides  make_ready, end_job, rename_job, is_cancelled
 
--- What a message does to the field of its id, if that is still the field of this message.
-local function change_field(data, message, change)
-    if not data or not has_flag(data, HOLDS) then
-        return
-    end
-    local id = id_in(data)
-    local field = redis.pcall('HGET', KEYS.jobs, id)
-    if type(field) == 'string' and kind_of(field) == 'm' and message_of(field) == message then
-        change(id, first_of(field))
+-- The id that this message holds, and its field; nil if there is none.
+local function held_by(data, message)
+    local id = data and has_flag(data, HOLDS) and id_in(data)
+    local field = id and redis.pcall('HGET', KEYS.jobs, id)
+    if type(field) == 'string' and is_of_message(field, message) then
+        return id, field
     end
 end
 
--- The payload of this message is in the target again.
-local function make_ready(record, message)
+-- The payload of this message is in the target again. What has begun does not expire any more.
+local function make_ready(record, message, has_begun)
     local data, payload = data_in(record), payload_in(record)
     if not data then
         return
+    elseif has_begun then
+        data = without_expiry(data)
     end
     add_note(payload, data)
-    change_field(data, message, function(id, first)
-        redis.pcall('HSET', KEYS.jobs, id, field_of('h', first, due_in(data), entry_with(id, payload)))
-    end)
+    local id, field = held_by(data, message)
+    if id then
+        redis.pcall('HSET', KEYS.jobs, id, field_of('h', first_of(field), due_in(data), entry_with(id, payload)))
+    end
 end
 
 -- The message is no more. If that is refused, a sweep finds it.
 local function end_job(data, message)
-    change_field(data, message, function(id)
+    local id = held_by(data, message)
+    if id then
         redis.pcall('HDEL', KEYS.jobs, id)
-    end)
+    end
 end
 
 -- The message has another id from now on.
 local function rename_job(data, message, other)
+    local id, field = nil, nil
     if other ~= message then
-        change_field(data, message, function(id, first)
-            redis.pcall('HSET', KEYS.jobs, id, claimed_field(first, other))
-        end)
+        id, field = held_by(data, message)
+    end
+    if id then
+        redis.pcall('HSET', KEYS.jobs, id, claimed_field(first_of(field), other))
     end
 end
 
-local function is_cancelled(record)
-    local data = data_in(record)
-    return data and has_flag(data, CANCELLED)
+-- Whether somebody has asked to cancel it. Then it is not delivered again.
+local function is_cancelled(record, message)
+    local id, field = held_by(data_in(record), message)
+    return id and kind_of(field) == 'c'
 end

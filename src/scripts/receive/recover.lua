@@ -142,7 +142,7 @@ local function recover(noted, now, silences, spared)
                 local delivery, failed, lost = counts(record)
                 lost = lost + 1
                 record = changed(record, delivery, failed, lost, stored_policy(record))
-                if is_cancelled(record) then
+                if is_cancelled(record, id) then
                     redis.call('HDEL', KEYS.messages, id)
                     end_job(data_in(record), id)
                 elseif lost >= most then
