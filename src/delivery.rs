@@ -123,11 +123,6 @@ impl<T> Delivery<T> {
         }
     }
 
-    /// What travels with it, if it is a job.
-    pub(crate) fn job(&self) -> Option<&JobData> {
-        self.job.as_ref()
-    }
-
     /// The same delivery, of this value.
     pub(crate) fn with_value<V>(mut self, value: V) -> Delivery<V> {
         Delivery {
@@ -256,8 +251,8 @@ impl<T> Delivery<T> {
     /// The id of the job that the message is, if the offer said
     /// [`until_done`](crate::delayed_queue::JobOffer::until_done),
     /// [`header`](crate::delayed_queue::JobOffer::header) or
-    /// [`expires_after`](crate::delayed_queue::JobOffer::expires_after). Other jobs have no id any more once they
-    /// are due, because the list of ready payloads has nothing but payloads.
+    /// [`expires_after`](crate::delayed_queue::JobOffer::expires_after). Other jobs have no id any more once
+    /// they are due, because the list of ready payloads has nothing but payloads.
     ///
     /// # Examples
     /// ```no_run
@@ -302,8 +297,8 @@ impl<T> Delivery<T> {
         self.job.iter().flat_map(JobData::headers)
     }
 
-    /// When the job was offered, by the server's clock; `None` if it has no [`job_id`](Self::job_id). That of the
-    /// offer whose payload this is: an offer that has replaced another one begins anew.
+    /// When the job was offered, by the server's clock; `None` if it has no [`job_id`](Self::job_id). That of
+    /// the offer whose payload this is: an offer that has replaced another one begins anew.
     ///
     /// # Examples
     /// ```no_run
@@ -568,10 +563,10 @@ impl<T> Delivery<T> {
     }
 
     /// Waits until the work should end. Either the lease is certainly over, by this machine's clock: another
-    /// receiver may have the message. Stop then, or continue only with work that may be done twice. Or somebody
-    /// has asked to cancel the job ([`Job::cancel`](crate::delayed_queue::Job::cancel)): within a second, or, if
-    /// the announcement is lost, within a third of the lease. However the delivery ends then, there is no other
-    /// one. The future does not borrow the delivery.
+    /// receiver may have the message. Stop then, or continue only with work that may be done twice. Or
+    /// somebody has asked to cancel the job ([`Job::cancel`](crate::delayed_queue::Job::cancel)): within a
+    /// second, or, if the announcement is lost, within a third of the lease. However the delivery ends then,
+    /// there is no other one. The future does not borrow the delivery.
     ///
     /// # Cancel safety
     /// Cancel safe.

@@ -1,4 +1,5 @@
-//! What a receiver learns from announcements: when a retry is due, and which jobs somebody has asked to cancel.
+//! What a receiver learns from announcements: when a retry is due, and which jobs somebody has asked to
+//! cancel.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

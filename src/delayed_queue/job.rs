@@ -2,6 +2,7 @@
 
 mod data;
 mod offer;
+mod sending;
 mod state;
 
 use std::fmt;
@@ -19,7 +20,8 @@ use crate::queue::{AsValue, Op};
 use crate::scripts;
 use crate::wire::keys::MessageKeys;
 use crate::wire::{entry, time};
-pub use offer::{JobOffer, Offered};
+pub use offer::JobOffer;
+pub use sending::Offered;
 pub use state::JobState;
 
 /// A job that is pending. [`Job::get`] returns it.
@@ -187,14 +189,13 @@ impl<T: 'static> Job<T> {
         Ok(Some((at(due)?, at(offered)?, entry)))
     }
 
-    /// Removes the job, if it is pending; or, if it holds its id, whatever its state. If a handler has it, the
-    /// message is removed when that handler returns or its lease ends, and is not delivered again; a handler
-    /// that acknowledges it has done the job.
+    /// Removes the job, if it is pending; or, if it holds its id, whatever its state. If a handler has it,
+    /// the message is removed when that handler returns or its lease ends, and is not delivered again; a
+    /// handler that acknowledges it has done the job.
     ///
-    /// O(log n), and one scan of the ordered list by the server, from the newest entry on; or of the target, if
-    /// it holds its id and its payload is ready. While it runs,
-    /// further cancels of this queue handle and its clones wait, and then share their scans as in
-    /// [`DelayedQueue::cancel_all`].
+    /// O(log n), and one scan of the ordered list by the server, from the newest entry on; or of the target,
+    /// if it holds its id and its payload is ready. While it runs, further cancels of this queue handle and
+    /// its clones wait, and then share their scans as in [`DelayedQueue::cancel_all`].
     ///
     /// # Errors
     /// As [`Job::get`], without `Decode`; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the
@@ -338,8 +339,8 @@ impl<T: 'static> Job<T> {
         Ok(true)
     }
 
-    /// The state of the job. If it does not hold its id ([`JobOffer::until_done`]), it is pending, or there is
-    /// none.
+    /// The state of the job. If it does not hold its id ([`JobOffer::until_done`]), it is pending, or there
+    /// is none.
     ///
     /// O(log n); and if it holds its id and its payload is ready, one scan of the target by the server.
     ///

@@ -147,8 +147,11 @@ local function refuse(i, error, added)
     local undone = 0
     if i == 1 then
         if not changes[1].old and not changes[1].holder then
-            -- A field without an entry does no harm.
+            -- A field without an entry does no harm, and neither does a note.
             redis.pcall('HDEL', KEYS.jobs, changes[1].id)
+            if changes[1].data then
+                pcall(remove_note, payload_of(changes[1].entry), changes[1].due, changes[1].id)
+            end
         end
         undone = (not added or type(redis.pcall('ZREM', KEYS.timeout_set, changes[1].entry)) == 'number') and 1 or 0
     end

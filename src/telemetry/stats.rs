@@ -232,8 +232,8 @@ pub struct ReceivingStats {
     /// Messages that became dead letters in calls of this client.
     pub died: u64,
     /// Jobs that expired before anybody began with them: see
-    /// [`JobOffer::expires_after`](crate::delayed_queue::JobOffer::expires_after). Those that became dead letters
-    /// count as `died`, too.
+    /// [`JobOffer::expires_after`](crate::delayed_queue::JobOffer::expires_after). Those that became dead
+    /// letters count as `died`, too.
     pub expired: u64,
     /// Messages and dead letters that this client has found to be without content on the server: it was
     /// deleted by hand.

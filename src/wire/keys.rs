@@ -171,8 +171,8 @@ impl Keys {
         self.marked("redelay:jobs:")
     }
 
-    /// The hash of what travels with jobs, by their payloads, and the sorted set of what travels with others of
-    /// equal payloads.
+    /// The hash of what travels with jobs, by their payloads, and the sorted set of what travels with others
+    /// of equal payloads.
     pub(crate) fn notes(&self) -> [Bytes; 2] {
         ["redelay:job-notes:", "redelay:more-job-notes:"].map(|what| self.marked(what))
     }

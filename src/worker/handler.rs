@@ -10,8 +10,6 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::IntoOutcome;
 use crate::Delivery;
 use crate::receiver::MessageId;
-use crate::wire::job::JobData;
-use crate::wire::time;
 
 /// Metadata of the message: the optional second argument of a handler.
 ///
@@ -35,8 +33,28 @@ pub struct Context {
     attempt: u32,
     is_last_attempt: bool,
     first_received: SystemTime,
-    job: Option<JobData>,
+    job: Option<Arc<Job>>,
     pub(super) cancelled: CancellationToken,
+}
+
+/// What travels with a job.
+struct Job {
+    id: Box<[u8]>,
+    headers: Vec<(String, String)>,
+    offered_at: Option<SystemTime>,
+    due: Option<SystemTime>,
+}
+
+impl Job {
+    fn of<T>(delivery: &Delivery<T>) -> Option<Self> {
+        let headers = delivery.headers().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Some(Self {
+            id: delivery.job_id()?.into(),
+            headers: headers.collect(),
+            offered_at: delivery.offered_at(),
+            due: delivery.due(),
+        })
+    }
 }
 
 impl Context {
@@ -47,7 +65,7 @@ impl Context {
             attempt: delivery.attempt(),
             is_last_attempt: delivery.is_last_attempt(),
             first_received: delivery.first_received(),
-            job: delivery.job().cloned(),
+            job: Job::of(delivery).map(Arc::new),
             cancelled: CancellationToken::new(),
         }
     }
@@ -119,7 +137,7 @@ impl Context {
     /// ```
     #[must_use]
     pub fn job_id(&self) -> Option<&[u8]> {
-        self.job.as_ref().map(|job| &job.id[..])
+        self.job.as_ref().map(|job| &*job.id)
     }
 
     /// A header of the job: see [`Delivery::header`].
@@ -146,7 +164,8 @@ impl Context {
     /// # }
     /// ```
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.job.iter().flat_map(JobData::headers)
+        let headers = self.job.iter().flat_map(|job| &job.headers);
+        headers.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// When the job was offered: see [`Delivery::offered_at`].
@@ -159,7 +178,7 @@ impl Context {
     /// ```
     #[must_use]
     pub fn offered_at(&self) -> Option<SystemTime> {
-        self.job.as_ref().map(|job| time::from_epoch_millis(job.offered))
+        self.job.as_ref().and_then(|job| job.offered_at)
     }
 
     /// When the job was due: see [`Delivery::due`].
@@ -172,7 +191,7 @@ impl Context {
     /// ```
     #[must_use]
     pub fn due(&self) -> Option<SystemTime> {
-        self.job.as_ref().map(|job| time::from_epoch_millis(job.due))
+        self.job.as_ref().and_then(|job| job.due)
     }
 
     /// When the message was received for the first time, by the server's clock.
@@ -189,8 +208,9 @@ impl Context {
     }
 
     /// Waits until the handler should end: its lease is certainly over, somebody has asked to cancel the job
-    /// ([`Delivery::cancelled`]), or the worker stops and its grace is over. A handler that does not end is dropped at its next `await`: a second after the end of the grace,
-    /// or, after a lost lease, when the server says that another receiver has the message.
+    /// ([`Delivery::cancelled`]), or the worker stops and its grace is over. A handler that does not end is
+    /// dropped at its next `await`: a second after the end of the grace, or, after a lost lease, when the
+    /// server says that another receiver has the message.
     ///
     /// # Cancel safety
     /// Cancel safe.

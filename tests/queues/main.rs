@@ -4,6 +4,7 @@ mod announced;
 mod dead_letters;
 mod handlers;
 mod held_jobs;
+mod held_races;
 mod inspector;
 mod inspector_checks;
 mod jobs;

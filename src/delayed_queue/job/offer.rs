@@ -8,28 +8,18 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, join_all};
-use serde::Serialize;
-use sha2::{Digest, Sha256};
+use futures::future::BoxFuture;
 
 use super::check_id;
 use super::data::{Data, Expiry};
-use crate::conn::Reply;
-use crate::delayed_queue::offer::{self, Place, PlaceOf};
+use super::sending::{Offered, Part, Policy, Prepare, Prepared};
+use crate::delayed_queue::offer::{self, PlaceOf};
 use crate::delayed_queue::store::When;
 use crate::delayed_queue::{DelayedQueue, Offer};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::queue::Op;
-use crate::scripts::{self, REMEMBERED_MS};
-use crate::telemetry::events::Span;
 use crate::wire::entry::{self, EntryFormat};
-use crate::wire::keys::{Keys, MessageKeys};
 use crate::wire::time;
-
-/// The most jobs of one call.
-const CALL: usize = 1000;
-/// The most jobs of one call that may replace others, each with a scan of the ordered list.
-const REPLACING: usize = 16;
 
 /// Jobs on their way into a delayed queue: payloads with ids. [`Offer::id`] and [`DelayedQueue::offer_jobs`]
 /// return it, and [`Offer::throttle`] for a payload without an id.
@@ -79,95 +69,10 @@ const REPLACING: usize = 16;
 #[must_use = "an offer stores nothing until it is awaited"]
 pub struct JobOffer<R = Offered>(State<R>);
 
-/// What happened to a job that was offered. The times are by the server's clock.
-///
-/// # Examples
-/// ```
-/// # fn example(offered: redelay::delayed_queue::Offered) {
-/// if let redelay::delayed_queue::Offered::Throttled(until) = offered {
-///     println!("too many; the next one is accepted at {until:?}");
-/// }
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Offered {
-    /// It is stored, and due at this time.
-    Stored(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-    /// The id was taken, and the pending job stays. This is its due time.
-    Kept(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-    /// The id was taken, and the new job has replaced the old one. This is the due time.
-    Replaced(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-    /// A receiver has the job that holds the id. That goes on, and this offer is not stored.
-    Running,
-    /// Another job was accepted recently. The next one is accepted from this time on.
-    Throttled(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-}
-
 enum State<R> {
     /// Not polled yet. `None` after the first poll.
     Prepared(Option<Result<Box<Prepared<R>>>>),
     Running(BoxFuture<'static, Result<R>>),
-}
-
-/// Jobs that are ready to be sent.
-struct Prepared<R> {
-    parts: Vec<Part>,
-    verb: &'static str,
-    when: When,
-    timeout: Option<Duration>,
-    policy: Policy,
-    throttle: Option<Duration>,
-    data: Data,
-    /// What the future returns.
-    result: fn(Vec<Offered>) -> R,
-}
-
-/// Those that go to one place.
-struct Part {
-    place: Place,
-    jobs: Vec<Prepare>,
-}
-
-/// One of them.
-struct Prepare {
-    /// Its place in the result.
-    number: usize,
-    time: u64,
-    /// Empty for a payload without an id.
-    id: Bytes,
-    entry: Bytes,
-}
-
-/// What to do while an id is taken.
-#[derive(Clone, Copy, Debug)]
-enum Policy {
-    Keep,
-    Replace,
-    KeepEarliest,
-    Debounce(Duration),
-}
-
-impl Policy {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Replace => "replace",
-            Self::KeepEarliest => "earliest",
-            Self::Debounce(_) => "debounce",
-        }
-    }
-
-    /// The option that sets a policy about a pending job, which only an id can find.
-    fn needs_id(self) -> Option<&'static str> {
-        match self {
-            Self::Keep => None,
-            Self::Replace => Some("replace"),
-            Self::KeepEarliest => Some("keep_earliest"),
-            Self::Debounce(_) => Some("debounce"),
-        }
-    }
 }
 
 fn entry_of(op: Op<'_>, format: EntryFormat, id: &Bytes, payload: &[u8]) -> Result<Bytes> {
@@ -410,9 +315,9 @@ impl<R> JobOffer<R> {
         self.with(|job| job.throttle = Some(window))
     }
 
-    /// **The id is taken until the job is done**: until its message is acknowledged, removed or cancelled, not
-    /// only until it is due. It stays taken while the payload is ready, while a handler works on it, while it
-    /// waits for a retry, and as a dead letter. Without this option it is free once the job is due.
+    /// **The id is taken until the job is done**: until its message is acknowledged, removed or cancelled,
+    /// not only until it is due. It stays taken while the payload is ready, while a handler works on it,
+    /// while it waits for a retry, and as a dead letter. Without this option it is free once the job is due.
     ///
     /// While the id is taken, an offer of it answers, whether or not it has this option itself:
     ///
@@ -423,9 +328,10 @@ impl<R> JobOffer<R> {
     /// | waiting for a retry | [`Offered::Kept`]; `keep_earliest` replaces it if the new job is due before the retry | [`Offered::Replaced`] |
     /// | in the hands of a handler | [`Offered::Kept`] | [`Offered::Running`]: nothing is stored |
     ///
-    /// **What takes payloads without a receiver ends the job**: `take`, and whatever Java does with a payload.
-    /// The id is found to be free then by the next offer of it, or within a minute. Payloads that are equal are
-    /// interchangeable: of several such jobs, the one that was due first is the first to be done.
+    /// **What takes payloads without a receiver ends the job**: `take`, and whatever Java does with a
+    /// payload. The id is found to be free then by the next offer of it, or within a minute. Payloads that
+    /// are equal are interchangeable: of several such jobs, the one that was due first is the first to be
+    /// done.
     ///
     /// # Examples
     /// ```no_run
@@ -443,16 +349,19 @@ impl<R> JobOffer<R> {
         self.with(|job| job.data.holds = true)
     }
 
-    /// Sends a header with the job: what the handler reads by [`Context::header`](crate::worker::Context::header)
-    /// or [`Delivery::header`](crate::Delivery::header), for example the id of a trace. Call [`Offer::id`]
-    /// before it: headers wait beside the queue, under what the id and the payload have in common, so a payload
-    /// without an id has none, and what Java offers has none.
+    /// Sends a header with the job: what the handler reads by
+    /// [`Context::header`](crate::worker::Context::header) or [`Delivery::header`](crate::Delivery::header),
+    /// for example the id of a trace. Call [`Offer::id`] before it: headers wait beside the queue, under what
+    /// the id and the payload have in common, so a payload without an id has none, and what Java offers has
+    /// none.
     ///
-    /// A name has 1 to 255 letters of ASCII, digits, `-`, `_` or `.`; a value is any text. All of them together have
-    /// up to 1,024 bytes, with 3 for the lengths of each. A second header of the same name replaces the first.
+    /// A name has 1 to 255 letters of ASCII, digits, `-`, `_` or `.`; a value is any text. All of them
+    /// together have up to 1,024 bytes, with 3 for the lengths of each. A second header of the same name
+    /// replaces the first.
     ///
-    /// What takes payloads without a receiver sees no headers: `take`, `poll` and Java. Payloads that are equal
-    /// are interchangeable: the first one to be delivered has the headers of the one that was due first.
+    /// What takes payloads without a receiver sees no headers: `take`, `poll` and Java. Payloads that are
+    /// equal are interchangeable: the first one to be delivered has the headers of the one that was due
+    /// first.
     ///
     /// # Examples
     /// ```no_run
@@ -466,13 +375,14 @@ impl<R> JobOffer<R> {
         self.with(|job| job.data.set_header(name.into(), value.into()))
     }
 
-    /// Drops the job if no receiver has begun with it this long after the offer. Call [`Offer::id`] before it.
+    /// Drops the job if no receiver has begun with it this long after the offer. Call [`Offer::id`] before
+    /// it.
     ///
     /// It is dropped when a receiver finds it: it is counted
     /// ([`ReceivingStats::expired`](crate::stats::ReceivingStats::expired)), and reported by the event
-    /// `redelay.jobs.expired`. A job that has begun does not expire: its retries go on. What takes payloads without
-    /// a receiver, `take`, `poll` and Java, takes expired ones, too. The offer is refused if the job would expire
-    /// before it is due; a job that is rescheduled behind its expiry is dropped when it is due.
+    /// `redelay.jobs.expired`. A job that has begun does not expire: its retries go on. What takes payloads
+    /// without a receiver, `take`, `poll` and Java, takes expired ones, too. The offer is refused if the job
+    /// would expire before it is due; a job that is rescheduled behind its expiry is dropped when it is due.
     ///
     /// # Examples
     /// ```no_run
@@ -530,194 +440,6 @@ impl<R> JobOffer<R> {
     /// ```
     pub fn timeout(self, timeout: Duration) -> Self {
         self.with(|job| job.timeout = Some(timeout))
-    }
-}
-
-impl Prepare {
-    /// What decides where it goes: its id, or its payload, so that equal ones are throttled together.
-    fn key(&self) -> &[u8] {
-        if self.id.is_empty() { entry::payload(&self.entry).unwrap_or_default() } else { &self.id }
-    }
-
-    fn throttle(&self, keys: &Keys) -> Bytes {
-        if self.id.is_empty() {
-            // The processes of a service must agree on it, so it is a hash that is the same everywhere.
-            keys.throttle("payload", &Sha256::digest(entry::payload(&self.entry).unwrap_or_default()))
-        } else {
-            keys.throttle("id", &self.id)
-        }
-    }
-}
-
-/// What the options come to: times in milliseconds, and what travels with each job.
-struct Limits {
-    max_wait: u64,
-    throttle: u64,
-    data: Bytes,
-}
-
-impl<R> Prepared<R> {
-    async fn offer(self) -> Result<R> {
-        let Some(first) = self.parts.first() else { return Ok((self.result)(Vec::new())) };
-        let op = first.place.queue.op(self.verb);
-        op.ensure_open()?;
-        let limits = self.limits(op)?;
-        let count = self.parts.iter().map(|part| part.jobs.len()).sum();
-        let mut offered = vec![None; count];
-        // To the end, even if one fails: of a part that is dropped, no caller learns what is stored.
-        let results = join_all(self.parts.iter().map(|part| self.offer_part(part, &limits))).await;
-        let (mut stored, mut failed) = (0, None::<Error>);
-        for (part, (results, error)) in self.parts.iter().zip(results) {
-            stored += results.len();
-            // Of what is unknown, no other error may say that it is not stored.
-            failed = match (failed, error) {
-                (Some(known), Some(error)) if error.is_outcome_unknown() && !known.is_outcome_unknown() => {
-                    Some(error)
-                }
-                (failed, error) => failed.or(error),
-            };
-            for (job, result) in part.jobs.iter().zip(results) {
-                offered[job.number] = Some(result);
-            }
-        }
-        match failed {
-            Some(error) => Err(error.after_parts(stored, "jobs were offered")),
-            None => Ok((self.result)(offered.into_iter().flatten().collect())),
-        }
-    }
-
-    fn limits(&self, op: Op<'_>) -> Result<Limits> {
-        let jobs = || self.parts.iter().flat_map(|part| &part.jobs);
-        let millis = |duration| time::millis(duration).map_err(|why| op.invalid(why));
-        let throttle = match self.throttle {
-            Some(Duration::ZERO) => {
-                return Err(op.invalid("throttle(0) holds nothing back; use 1 ms or more, or leave it out"));
-            }
-            window => millis(window.unwrap_or_default())?,
-        };
-        if jobs().any(|job| job.id.is_empty()) {
-            let why = "and this payload has no id: call id(…) on the offer first";
-            if let Some(option) = self.policy.needs_id() {
-                return Err(op.invalid(format!("{option}() is about a pending job of the same id, {why}")));
-            } else if let Some(option) = self.data.needs_id() {
-                return Err(op.invalid(format!("{option}() is said of the id of a job, {why}")));
-            }
-        }
-        let data = self.data.bytes().map_err(|why| op.invalid(why))?;
-        let is_before = |at: u64| jobs().any(|job| at < job.time);
-        let expires_early = match (self.data.expires, self.when) {
-            (Some(Expiry::After(after)), When::After) => is_before(millis(after)?),
-            (Some(Expiry::At(at)), When::At) => {
-                is_before(time::epoch_millis(at).map_err(|why| op.invalid(why))?)
-            }
-            _ => false,
-        };
-        if expires_early {
-            return Err(
-                op.invalid("the job would expire before it is due: raise expires_after(…) or expires_at(…)")
-            );
-        }
-        let mut max_wait = 0;
-        if let Policy::Debounce(most) = self.policy {
-            max_wait = millis(most)?;
-            let latest = jobs().map(|job| job.time).max().unwrap_or(0);
-            if self.when == When::After && max_wait < latest {
-                return Err(op.invalid(format!(
-                    "a maximum wait of {max_wait} ms is below the delay of {latest} ms: raise debounce(…), or lower the delay"
-                )));
-            }
-        }
-        Ok(Limits { max_wait, throttle, data })
-    }
-
-    /// What became of the jobs of one place, up to the first call that failed.
-    async fn offer_part(&self, part: &Part, limits: &Limits) -> (Vec<Offered>, Option<Error>) {
-        let op = part.place.queue.op(self.verb);
-        let mut offered = Vec::with_capacity(part.jobs.len());
-        let offering = async {
-            let most = if matches!(self.policy, Policy::Keep) { CALL } else { REPLACING };
-            for jobs in part.jobs.chunks(most) {
-                offered.extend(self.offer_some(op, &part.place, jobs, limits).await?);
-            }
-            Ok(())
-        };
-        let error = Span::offer(&part.place.queue.keys, part.jobs.len()).run(offering).await.err();
-        (offered, error)
-    }
-
-    async fn offer_some(
-        &self,
-        op: Op<'_>,
-        place: &Place,
-        jobs: &[Prepare],
-        &Limits { max_wait, throttle, ref data }: &Limits,
-    ) -> Result<Vec<Offered>> {
-        let Place { queue, batcher } = place;
-        let keys = &queue.keys;
-        let (ids, [notes, more_notes]) = (keys.jobs(), keys.notes());
-        let of_messages = keys.of_messages();
-        let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
-        let call = |finds_holders: bool, receipt: &Bytes, base: String| {
-            let mut named =
-                vec![keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
-            let script = match (finds_holders, throttle > 0) {
-                (true, _) => {
-                    let MessageKeys { inbox, messages, retries, dead, dead_messages, control, .. } =
-                        &of_messages;
-                    named.extend([
-                        keys.target(),
-                        inbox,
-                        messages,
-                        retries,
-                        dead,
-                        dead_messages,
-                        control,
-                        &notes,
-                        &more_notes,
-                    ]);
-                    &scripts::OFFER_HELD
-                }
-                (false, true) => &scripts::OFFER_THROTTLED,
-                (false, false) => &scripts::OFFER_JOBS,
-            };
-            let args = jobs.iter().flat_map(|job| {
-                [Bytes::from(job.time.to_string()), job.id.clone(), job.entry.clone(), data.clone()]
-            });
-            script
-                .on(&named)
-                .keys(throttles.iter().cloned())
-                .arg(base)
-                .number(REMEMBERED_MS)
-                .arg(self.policy.word())
-                .number(max_wait)
-                .number(throttle)
-                .args(args)
-        };
-        let offer = async |finds_holders| {
-            let call = |receipt: &Bytes, base: String| call(finds_holders, receipt, base);
-            batcher.offer_jobs(self.timeout, self.when, call).await.map_err(|error| op.failed(error))
-        };
-        let mut parts = if data.is_empty() { offer(false).await? } else { offer(true).await? };
-        if parts == [Reply::Nil] {
-            // A job holds one of the ids, or may hold it. Nothing is stored.
-            parts = offer(true).await?;
-        }
-        let mut parts = parts.into_iter();
-        let (_base, head) = (parts.next(), parts.next().unwrap_or(Reply::Nil));
-        op.on_head(op.optional_score(head)?);
-        let mut offered = Vec::with_capacity(jobs.len());
-        while let (Some(outcome), Some(at)) = (parts.next(), parts.next()) {
-            let at = time::from_epoch_millis(op.int(at)?.unsigned_abs());
-            offered.push(match op.optional_bytes(outcome)?.as_deref() {
-                Some(b"stored") => Offered::Stored(at),
-                Some(b"kept") => Offered::Kept(at),
-                Some(b"replaced") => Offered::Replaced(at),
-                Some(b"running") => Offered::Running,
-                Some(b"throttled") => Offered::Throttled(at),
-                _ => return Err(op.failed(queue.conn.desynchronised())),
-            });
-        }
-        if offered.len() == jobs.len() { Ok(offered) } else { Err(op.failed(queue.conn.desynchronised())) }
     }
 }
 

@@ -17,8 +17,8 @@ use crate::wire::time;
 /// The most ids of one call.
 const CALL: usize = 100;
 
-/// Where a job is. [`Job::state`](crate::delayed_queue::Job::state) returns it. All but `Pending` are those of
-/// jobs that hold their ids: see [`JobOffer::until_done`](crate::delayed_queue::JobOffer::until_done). The
+/// Where a job is. [`Job::state`](crate::delayed_queue::Job::state) returns it. All but `Pending` are those
+/// of jobs that hold their ids: see [`JobOffer::until_done`](crate::delayed_queue::JobOffer::until_done). The
 /// times are by the server's clock.
 ///
 /// # Examples
@@ -71,9 +71,9 @@ pub enum JobState {
 }
 
 impl<T: 'static> DelayedQueue<T> {
-    /// The states of the jobs of these ids, in their order; `None` where there is no such job. A call of 100 ids
-    /// costs as much as 100 calls of [`Job::state`](crate::delayed_queue::Job::state) on the server, and one
-    /// round trip.
+    /// The states of the jobs of these ids, in their order; `None` where there is no such job. A call of 100
+    /// ids costs as much as 100 calls of [`Job::state`](crate::delayed_queue::Job::state) on the server, and
+    /// one round trip.
     ///
     /// # Errors
     /// As [`Job::state`](crate::delayed_queue::Job::state).
