@@ -49,44 +49,45 @@ scripts! {
     OFFER: "dbf183cdd2132b7c70217df266f7193b77e8070d",
         [timeout_set, ordered_list, channel, receipt],
         ["offer"];
-    TRANSFER: "322c84dc04b2d02a4c425f3603b66d99935582c5",
+    TRANSFER: "6015d60067207670b7697141a1ae6a6364c61c4e",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
-    OFFER_JOBS: "a85b593e4529517cf286732193d90e4ff9ffb885",
+    OFFER_JOBS: "e30653834d7e5a035771e4fc821f2062f5534e6d",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
         ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "c13aad7a852343d77d67ee02894ce0d916c345ee",
+    OFFER_THROTTLED: "d4a5f8291cd711fec0ac874a71d382d48f5aa779",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
         ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "6cf7366f05c55bf43a7ccab67259543bf3c5b2b6",
+    OFFER_HELD: "dc4e30f779d10d72c83fbc5eaa76750fd09ab767",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, target, inbox, messages, retries, dead,
          dead_messages, control, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "ad3da02a3e561bb4fd26acdd7985a9408fe79444",
+    CANCEL_JOBS: "98ce4dd668e7fd2cbbdcab979c5ec6f603a6f5a2",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "97547b48dafdb2d1d8f9665b639b24d9bffbd0e8",
+    JOB_STATES: "59eb0f65d2ff43ee7b045b2b78a1234a21be7093",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
-        ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter", "receive/record", "job_states"];
-    READ_JOB: "32279ce3825c6292afa1ad77b78a0e11fc6e384f", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
+        ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
+         "receive/record", "job_states"];
+    READ_JOB: "d02def293409d8d8e070cbb089ca14ef81efa7a6", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "0bbe51f71e1029ba9b780e0083098e8869c3af36",
+    SWEEP_JOBS: "e8c5c1446631aeeae072bc29c19d18b47b111629",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "694cd5950273ad5bbe6aa939109ae1f78080cc3a",
+    RESCHEDULE_JOB: "e1809eb98a5fe4c4a082a2d578794a7993f90f2c",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "1b641c3156b226391444d0bd5342653c2196457b",
+    CHANGE_SCHEDULE: "00218ffd7d1b341d2fb491ebc0fd186e9780b3ab",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records],
         ["parts/permitted", "parts/field", "parts/job", "change_schedule"];
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "4e98a8ab6a4ed06f550f529b352cae09a8652ca4", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "0f9e5421984646ce1e0878add3b62c05c9545657", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -115,7 +116,7 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "92c85477918819db7646813ad7a43e82c5979936",
+    RECEIVE: "25d492bc56992e16d1c93117b3d983187b0cf06b",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
@@ -127,8 +128,8 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "77c47a316d8ce6f0a5725b88c7890b301b3b5dcc",
-        [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes],
+    REQUEUE_DEAD: "63b6d32742008a0a38d1c7b8890bfe83ff70f4b2",
+        [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
         ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
@@ -136,7 +137,7 @@ scripts! {
     REMOVE_MESSAGE: "bdabb9833a8198ce9d87fb97515480e3075cc50d",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "71d0c2cb00d86bc1d25ff5d394ac9f9ad24e66a6",
+    RELEASE_ALL: "2056c161e048c1248bdda153461348193b1b5cf3",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];

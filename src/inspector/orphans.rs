@@ -145,9 +145,10 @@ impl Look {
         let ids = self.fields(&jobs, JOBS, is_complete).await?;
         let contents = self.all_values(&jobs, &ids).await?;
         let now = self.millis().await?.unsigned_abs();
-        // A kind, two times of 6 bytes, and the entry. What holds its id need not be pending.
+        // A kind, two times of 6 bytes, and the entry. With what travels with a job, its field waits for the
+        // claim.
         let is_late = |content: &Bytes| {
-            let is_freed = content.first().is_some_and(|kind| b"pd".contains(kind));
+            let is_freed = content.first() == Some(&b'p');
             let due = content
                 .get(7..13)
                 .filter(|_| is_freed)

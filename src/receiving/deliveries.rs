@@ -1,7 +1,7 @@
 //! The deliveries of one receiver: gathers what its next call settles and extends, and tells what a call has
 //! done.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,9 @@ const MOST_TEXTS: usize = 100;
 /// of them.
 const MOST_BYTES: usize = 4 << 20;
 
+/// How long a claim may be under way after its announcement, at most: the reply may have to be repeated.
+const UNDER_WAY: Duration = Duration::from_secs(60);
+
 /// Where settlements are answered, and how.
 type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, OpError>)>;
 
@@ -40,6 +43,8 @@ pub(super) struct Deliveries {
     unread: mpsc::UnboundedReceiver<Vec<Claim>>,
     /// Claims that were not sent to this process.
     unsent: Vec<Member>,
+    /// Messages whose jobs were cancelled lately, and when that was heard. Their claims may be under way.
+    cancelled: HashMap<MessageId, Instant>,
     /// Settlements that replicas are to confirm.
     confirming: TaskTracker,
     /// The most receives, or settlements, that were answered at a time since this was last asked for.
@@ -70,6 +75,7 @@ impl Deliveries {
             outbox,
             unread,
             unsent: Vec::new(),
+            cancelled: HashMap::new(),
             confirming: TaskTracker::new(),
             answered: 0,
         }
@@ -120,7 +126,7 @@ impl Deliveries {
                 Err(_) => self.leases.on_refused(&member),
             }
             if result == Ok(Settled::Cancelled) {
-                self.cancel(&HashSet::from([member.id()]));
+                self.leases.cancel(|id| id == member.id());
             }
         }
         for (to_settle, result) in turn.settle.into_iter().zip(&mut settled) {
@@ -147,8 +153,11 @@ impl Deliveries {
     }
 
     /// Somebody has asked to cancel the jobs of these messages.
-    pub(super) fn cancel(&self, messages: &HashSet<MessageId>) {
+    pub(super) fn cancel(&mut self, messages: HashSet<MessageId>) {
         self.leases.cancel(|id| messages.contains(&id));
+        let now = Instant::now();
+        self.cancelled.retain(|_, heard| now - *heard < UNDER_WAY);
+        self.cancelled.extend(messages.into_iter().map(|message| (message, now)));
     }
 
     /// Hands out what a call has brought that was sent at `sent`, unless that is too old. What no receive
@@ -174,6 +183,10 @@ impl Deliveries {
             payload: record.payload,
         };
         let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
+        if !self.cancelled.is_empty() {
+            let cancelled = &self.cancelled;
+            self.leases.cancel(|id| cancelled.contains_key(&id));
+        }
         let unwanted = if are_old { claims } else { self.waiting.hand_out(claims, &self.outbox) };
         if !unwanted.is_empty() {
             drop(self.outbox.hold(unwanted));

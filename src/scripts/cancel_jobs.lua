@@ -33,16 +33,18 @@ end
 local from = tonumber(ARGV[2])
 for i = 4, #ARGV do
     reply[i - 2] = -1
-    if from >= 0 or i == 4 or spent() < budget then
-        local entry, _, _, field = job_of(ARGV[i])
+    local entry, _, _, field = job_of(ARGV[i])
+    if i == 4 or spent() < budget or from >= 0 and entry then
         if not entry then
-            local holder = holder_of(ARGV[i], field)
+            local holder = holder_of(ARGV[i], field, now / 1000)
             if holder and holder.state == 'running' then
                 reply[i - 2] = request(ARGV[i], field, holder.message)
             else
                 if holder then
                     remove_holder_note(holder)
                     remove_holder(holder)
+                elseif field and kind_of(field) == 'h' and has_entry(field) then
+                    remove_note(payload_of(entry_of(field)), due_of(field), ARGV[i])
                 end
                 redis.call('HDEL', KEYS.jobs, ARGV[i])
                 reply[i - 2] = holder and 1 or 0

@@ -6,8 +6,9 @@
 --        'none' 0 0 ''; 'pending' 0 due ''; 'ready' 0 due ''; 'running' attempt, time of its claim, ''; 'waiting' attempts so far, due,
 --        last error; 'dead' 0 time of death, reason}
 --        It may end behind any of them
--- Cost   O(log n) for each; and a native scan of the target, if it holds its id and was due. It reads messages of 4 MB, about
-local MOST_BYTES = 4194304
+-- Cost   O(log n) for each; and a native scan of the target, if it holds its id and was due, until 10 ms are over. It reads messages
+--        of 4 MB, about
+local MOST_BYTES, BUDGET = 4194304, 10000
 local reply, bytes = {}, 0
 
 local function tell(state, number, at, text)
@@ -17,11 +18,11 @@ local function tell(state, number, at, text)
 end
 
 for _, id in ipairs(ARGV) do
-    if bytes > MOST_BYTES then
+    if bytes > MOST_BYTES or #reply > 0 and spent() > BUDGET then
         break
     end
     local entry, due, _, field = job_of(id)
-    local holder = not entry and holder_of(id, field)
+    local holder = not entry and holder_of(id, field, now / 1000)
     if entry then
         tell('pending', 0, due, '')
     elseif not holder then

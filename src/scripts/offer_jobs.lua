@@ -10,13 +10,13 @@
 --        The data: flags of parts/note.lua (1 byte), what the expiry counts from ('0': an epoch, 'n'ow, or '-' if there is none),
 --        expiry in ms (6, big-endian), headers
 -- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false;
---        for each job 'stored', 'kept', 'replaced', 'running' or 'throttled', and the due time, when it is tried again, when it
+--        for each job, or the first ones, 'stored', 'kept', 'replaced', 'running' or 'throttled', and the due time, when it is tried again, when it
 --        died or the end of the throttling, epoch ms}
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
 --        or {false}: nothing is stored, and the script with parts/holder.lua is needed
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer end; if the id is held
---        and was due, one of the target
+--        and was due, one of the target, until a million elements are looked at in all
 -- An entry that is pending under the id of a job, with its payload, is that job, also if its field was deleted
 -- by hand.
 local time = redis.call('TIME')
@@ -36,6 +36,9 @@ end
 local reply, changes, fields, accepted = {base, false}, {}, {}, {}
 local replaces, has_data, known_id, known_field = false, false, nil, nil
 for i = 6, #ARGV, 4 do
+    if has_scanned_much() then
+        break
+    end
     local due, id, entry, data = base + ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
     local throttle = throttle_of((i - 2) / 4, (#ARGV - 5) / 4)
     local left = throttle and (accepted[throttle] and tonumber(ARGV[5]) or throttled_for(throttle)) or 0
@@ -53,7 +56,7 @@ for i = 6, #ARGV, 4 do
             elseif pending then
                 known_id, known_field = id, field
             elseif KNOWS_HOLDERS then
-                holder = holder_of(id, field)
+                holder = holder_of(id, field, now)
                 if holder then
                     first, known_id, known_field = holder.first, id, field
                 end
@@ -61,7 +64,8 @@ for i = 6, #ARGV, 4 do
         end
     end
     if policy == 'debounce' then
-        due = math.max(now, math.min(due, (first or now) + max_wait))
+        -- What is not pending any more is another burst.
+        due = math.max(now, math.min(due, (pending and first or now) + max_wait))
     end
     local outcome, at = 'stored', due
     if left > 0 then
@@ -73,7 +77,10 @@ for i = 6, #ARGV, 4 do
         end
     elseif holder then
         outcome = 'replaced'
-        if policy == 'keep' or policy == 'earliest' and (holder.state ~= 'waiting' or due >= holder.at) then
+        if kind_of(field) == 'c' then
+            -- It is cancelled, and so is kept for nobody.
+            outcome, at = 'running', 0
+        elseif policy == 'keep' or policy == 'earliest' and (holder.state ~= 'waiting' or due >= holder.at) then
             outcome, at = 'kept', holder.at
         elseif holder.state == 'running' then
             outcome, at = 'running', 0
@@ -94,6 +101,8 @@ for i = 6, #ARGV, 4 do
         end
         local change = {
             id = id, entry = entry, due = due, first = first or now, old = pending, old_field = pending and field, holder = holder,
+            -- Somebody has taken its payload without what travels with it.
+            stale = not pending and not holder and field and kind_of(field) == 'h' and has_entry(field) and field,
             throttle = throttle, place = #reply + 1, data = data ~= '' and data, expires = expires, kind = 'p',
         }
         if change.data then
@@ -121,9 +130,6 @@ if #changes == 0 then
     return outcome and remembered(outcome) or reply
 end
 if replaces or #changes > 1 then
-    if KNOWS_HOLDERS then
-        check_notes()
-    end
     local outcome = redis.call('GET', KEYS.receipt)
     if outcome then
         return remembered(outcome)
@@ -131,6 +137,9 @@ if replaces or #changes > 1 then
     redis.call('LLEN', KEYS.ordered_list)
     -- Changes nothing, but fails if the memory is full: after the next command, nothing would.
     redis.call('SET', KEYS.receipt, '', 'XX')
+    if KNOWS_HOLDERS then
+        check_notes()
+    end
     ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {'RPUSH'})
     redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
     if known_id then
@@ -167,6 +176,8 @@ local function note(change)
     end
     if change.holder then
         remove_holder_note(change.holder)
+    elseif change.stale then
+        remove_note(payload_of(entry_of(change.stale)), due_of(change.stale), change.id)
     end
     if not change.data then
         return nil

@@ -14,7 +14,7 @@ end
 local entry, _, _, field = job_of(ARGV[3])
 local score = string.format('%.0f', due)
 if not entry then
-    local holder = field and is_of_message(field) and holder_of(ARGV[3], field)
+    local holder = field and is_of_message(field) and holder_of(ARGV[3], field, now)
     if not holder or holder.state ~= 'waiting' then
         return false
     end

@@ -15,7 +15,8 @@ local FEW = 10000
 local MOST = 500 -- entries that are looked for in one command
 local SCANNED = 10000 -- elements at each end of the target among which a payload is looked for
 local SCAN_TIME = 5000 -- µs for that
-local NOTES = 200 -- notes that one call looks at, about
+local NOTES = 500 -- notes that one call looks at, about
+local LOOKED_AT = '-' -- the cursor of the jobs, as long as notes are left
 local OLD = 604800000 -- ms: no payload whose job does not hold its id has its data for longer
 
 local now_ms = math.floor(now / 1000)
@@ -27,6 +28,8 @@ if notes > 0 then
     redis.call('HSET', KEYS.control, 'notes', '1')
 else
     redis.call('HDEL', KEYS.control, 'notes', 'notes-at')
+    -- The hash was deleted by hand.
+    redis.call('ZREMRANGEBYRANK', KEYS.more_notes, 0, NOTES)
 end
 if count + notes == 0 then
     redis.call('HDEL', KEYS.control, 'jobs', 'jobs-at')
@@ -43,13 +46,15 @@ local function is_cursor(text)
 end
 
 local length, waiting = redis.call('LLEN', KEYS.target), redis.call('LLEN', KEYS.inbox)
-local scan_till = spent() + SCAN_TIME
+local scan_till = nil
 
 -- Whether a payload is in the target or the inbox, or may be.
 local function may_be_ready(payload)
     if length + waiting == 0 then
         return false
-    elseif spent() > scan_till then
+    end
+    scan_till = scan_till or spent() + SCAN_TIME
+    if spent() > scan_till then
         return true
     end
     return length > 2 * SCANNED
@@ -61,14 +66,17 @@ end
 local function read(from, number)
     return redis.call('HSCAN', KEYS.jobs, from, 'COUNT', number)
 end
-local fields, next = scan(read, is_cursor(cursor) and cursor or '0', tonumber(ARGV[1]))
+local fields, next = {}, '0'
+if cursor ~= LOOKED_AT then
+    fields, next = scan(read, is_cursor(cursor) and cursor or '0', tonumber(ARGV[1]))
+end
 local found, entries, removed = {}, {}, 0
 
 local function look_for_entries()
     local scores, stale = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries)), {}
     for n, job in ipairs(found) do
         local id, field = unpack(job)
-        local payload = not scores[n] and kind_of(field) == 'h' and payload_of(entries[n])
+        local payload = not scores[n] and kind_of(field) ~= 'p' and payload_of(entries[n])
         if not scores[n] and not (payload and may_be_ready(payload)) then
             stale[#stale + 1] = id
             if payload then
@@ -101,25 +109,40 @@ for n = 1, #fields / 2 do
 end
 
 -- Notes of payloads that somebody has taken without them.
+local notes_next = '0'
 if notes > 0 then
     local function read_notes(from, number)
         return redis.call('HSCAN', KEYS.notes, from, 'COUNT', number)
     end
-    local some, notes_next = scan(read_notes, is_cursor(notes_at) and notes_at or '0', NOTES)
-    for n = 1, #some, 2 do
-        local sha1 = some[n]
-        local data, has_others = first_note(some[n + 1])
+    local some
+    some, notes_next = scan(read_notes, is_cursor(notes_at) and notes_at or '0', NOTES)
+    local function is_stale(sha1, data)
         local field = redis.call('HGET', KEYS.jobs, id_in(data))
         local is_known = field and has_entry(field) and due_of(field) == due_in(data)
             and redis.sha1hex(payload_of(entry_of(field)) or '') == sha1
         local is_old = length + waiting == 0 or due_in(data) > now_ms or due_in(data) < now_ms - OLD
-        if not is_known and (has_flag(data, HOLDS) or is_old) then
+        return not is_known and (has_flag(data, HOLDS) or is_old)
+    end
+    for n = 1, #some, 2 do
+        local sha1, known = some[n], some[n + 1]
+        for _ = 1, NOTES do
+            local data, has_others = first_note(known)
+            if not is_stale(sha1, data) then
+                break
+            end
             remove_first_note(sha1, has_others)
+            known = redis.call('HGET', KEYS.notes, sha1)
+            if not known or spent() > 2 * SCAN_TIME then
+                break
+            end
         end
     end
     redis.call('HSET', KEYS.control, 'notes-at', notes_next)
 end
-local is_over = next == '0'
+local is_over = next == '0' and notes_next == '0'
+if next == '0' and not is_over then
+    next = LOOKED_AT
+end
 -- A hundred times as long as this call took.
 wait = is_over and REST or math.ceil(math.max(spent() / 10, 100))
 redis.call('HSET', KEYS.control, 'jobs', next, 'jobs-at', string.format('%.0f', now_ms + wait))

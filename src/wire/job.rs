@@ -18,8 +18,8 @@ pub(crate) struct JobData {
 
 /// The flag of a job that holds its id.
 pub(crate) const HOLDS: u8 = 1;
-/// The flag of a job that becomes a dead letter if it expires.
-pub(crate) const KEPT: u8 = 2;
+/// The flag of a job that is discarded if it expires.
+pub(crate) const DISCARDED: u8 = 2;
 
 impl JobData {
     /// `None` for what another program wrote.

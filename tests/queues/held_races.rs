@@ -12,7 +12,7 @@ use redelay::delayed_queue::Cancelled;
 use redelay::worker::{Backoff, Outcome};
 use redelay::{BlockingQueue, DelayedQueue, Worker};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{JOBS, ms, number_queues, rounds};
+use redelay_support::{JOBS, MORE_NOTES, NOTES, ms, number_queues, rounds};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -83,7 +83,7 @@ async fn work(number: usize, attempt: usize) {
 }
 
 async fn nothing_is_left(server: &Server, ready: &BlockingQueue<i64>) {
-    let left: usize = server.get(["EXISTS", JOBS, "redelay:job-notes:{q}", "redelay:more-job-notes:{q}"]);
+    let left: usize = server.get(["EXISTS", JOBS, NOTES, MORE_NOTES]);
     assert_eq!(left, 0);
     assert!(ready.dead_letters().is_empty().await.unwrap());
 }

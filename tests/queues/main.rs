@@ -8,6 +8,7 @@ mod held_races;
 mod inspector;
 mod inspector_checks;
 mod jobs;
+mod leftover_notes;
 mod limits;
 mod long_lists;
 mod long_payloads;

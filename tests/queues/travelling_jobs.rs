@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use redelay::delayed_queue::{Cancelled, JobOffer, Offered};
 use redelay::{BlockingQueue, DelayedQueue, Delivery, ErrorKind};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, JOBS, MINUTE, ms, soon, text_queues};
+use redelay_support::{HOUR, JOBS, MINUTE, NOTES, ms, soon, text_queues};
 
 async fn receive(queue: &BlockingQueue<String>) -> Delivery<String> {
     soon(queue.receiver().receive()).await.unwrap()
@@ -17,7 +17,7 @@ fn headers(delivery: &Delivery<String>) -> Vec<(String, String)> {
 
 /// What is left of jobs: their ids, and what would travel with them.
 fn left(server: &Server) -> (usize, usize) {
-    (server.get(["HLEN", JOBS]), server.get(["HLEN", "redelay:job-notes:{q}"]))
+    (server.get(["HLEN", JOBS]), server.get(["HLEN", NOTES]))
 }
 
 #[tokio::test]
@@ -103,6 +103,7 @@ async fn what_cannot_travel_is_refused_before_anything_is_stored() {
             "expire before",
         ),
         ("with another clock", job().expires_at(SystemTime::now()), "expire before it is due"),
+        ("no time", job().discard_if_expired(), "needs a time"),
         ("no id", delayed.offer("1", MINUTE).throttle(MINUTE).header("n", "v"), "has no id"),
         ("no id to expire", delayed.offer("1", MINUTE).throttle(MINUTE).expires_after(HOUR), "has no id"),
         ("no id to hold", delayed.offer("1", MINUTE).throttle(MINUTE).until_done(), "has no id"),
@@ -120,9 +121,9 @@ async fn what_cannot_travel_is_refused_before_anything_is_stored() {
 /// Offers four jobs that expire, and waits until nobody can begin with them in time.
 async fn let_expire(server: &Server, delayed: &DelayedQueue<String>) {
     let job = |number: &str| delayed.offer(number, Duration::ZERO).id(number.to_owned());
-    job("1").expires_after(ms(100)).await.unwrap();
-    job("2").expires_after(ms(100)).until_done().await.unwrap();
-    job("3").expires_at(SystemTime::now() + ms(100)).until_done().dead_letter_if_expired().await.unwrap();
+    job("1").expires_after(ms(100)).discard_if_expired().await.unwrap();
+    job("2").expires_after(ms(100)).discard_if_expired().until_done().await.unwrap();
+    job("3").expires_at(SystemTime::now() + ms(100)).until_done().await.unwrap();
     job("4").expires_after(HOUR).await.unwrap();
     until_async("all are ready", || async { server.list("q").len() == 4 }).await;
     tokio::time::sleep(ms(110)).await;
@@ -168,7 +169,7 @@ async fn thousands_that_have_expired_hold_up_nothing_behind_them() {
     let jobs: Vec<(String, String, Duration)> =
         (0..3000).map(|number| (number.to_string(), number.to_string(), Duration::ZERO)).collect();
     let jobs = jobs.iter().map(|(id, payload, delay)| (id, payload, *delay));
-    delayed.offer_jobs(jobs).expires_after(ms(1)).await.unwrap();
+    delayed.offer_jobs(jobs).expires_after(ms(1)).discard_if_expired().await.unwrap();
     delayed.offer("last", ms(10)).await.unwrap();
     until_async("all are ready", || async { server.list("q").len() == 3001 }).await;
     let delivery = receive(&ready).await;

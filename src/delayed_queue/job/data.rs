@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use crate::wire::job::{self, HOLDS, KEPT};
+use crate::wire::job::{self, DISCARDED, HOLDS};
 use crate::wire::time;
 
 /// The most bytes of the headers of a job, with a few bytes each for lengths.
@@ -15,8 +15,8 @@ pub(super) struct Data {
     /// Whether the id is taken until the job is done.
     pub(super) holds: bool,
     pub(super) expires: Option<Expiry>,
-    /// Whether it becomes a dead letter if it expires.
-    pub(super) is_kept: bool,
+    /// Whether it is discarded if it expires, and no dead letter.
+    pub(super) is_discarded: bool,
     headers: Vec<(String, String)>,
 }
 
@@ -50,7 +50,11 @@ impl Data {
     /// Flags, what the expiry counts from, the expiry, headers: see `offer_jobs.lua`. Nothing if there is
     /// nothing to say. The error says what is wrong.
     pub(super) fn bytes(&self) -> Result<Bytes, String> {
-        if self.needs_id().is_none() {
+        if self.is_discarded && self.expires.is_none() {
+            return Err(
+                "discard_if_expired() needs a time: call expires_after(…) or expires_at(…), too".into()
+            );
+        } else if self.needs_id().is_none() {
             return Ok(Bytes::new());
         }
         let (from, at) = match self.expires {
@@ -58,7 +62,7 @@ impl Data {
             Some(Expiry::After(after)) => (b'n', time::millis(after)?),
             Some(Expiry::At(at)) => (b'0', time::epoch_millis(at)?),
         };
-        let flags = if self.holds { HOLDS } else { 0 } | if self.is_kept { KEPT } else { 0 };
+        let flags = if self.holds { HOLDS } else { 0 } | if self.is_discarded { DISCARDED } else { 0 };
         let mut bytes = vec![flags, from];
         bytes.extend(&at.to_be_bytes()[2..]);
         let begin = bytes.len();

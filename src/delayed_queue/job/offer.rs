@@ -375,14 +375,15 @@ impl<R> JobOffer<R> {
         self.with(|job| job.data.set_header(name.into(), value.into()))
     }
 
-    /// Drops the job if no receiver has begun with it this long after the offer. Call [`Offer::id`] before
-    /// it.
+    /// If no receiver has begun with the job this long after the offer, it becomes a dead letter with the
+    /// reason `expired`; or is discarded, with [`discard_if_expired`](Self::discard_if_expired). Call
+    /// [`Offer::id`] before it.
     ///
-    /// It is dropped when a receiver finds it: it is counted
+    /// That happens when a receiver finds it: until then, it counts as ready. It is counted
     /// ([`ReceivingStats::expired`](crate::stats::ReceivingStats::expired)), and reported by the event
     /// `redelay.jobs.expired`. A job that has begun does not expire: its retries go on. What takes payloads
     /// without a receiver, `take`, `poll` and Java, takes expired ones, too. The offer is refused if the job
-    /// would expire before it is due; a job that is rescheduled behind its expiry is dropped when it is due.
+    /// would expire before it is due; a job that is rescheduled behind its expiry expires when it is due.
     ///
     /// # Examples
     /// ```no_run
@@ -412,19 +413,23 @@ impl<R> JobOffer<R> {
         self.with(|job| job.data.expires = Some(Expiry::At(time.into())))
     }
 
-    /// If the job expires, it becomes a dead letter with the reason `expired`, instead of being dropped.
+    /// A job that [expires](Self::expires_after) is deleted, and is no dead letter.
+    ///
+    /// **Use it only if every consumer of the queue is a receiver or a worker.** If `take` or Java takes the
+    /// payload, its expiry stays behind for a minute. An equal payload that comes in that time is taken for
+    /// it, and deleted.
     ///
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
     /// # async fn example(calls: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
     /// let call = calls.offer(&17, Duration::ZERO).id("call-17").expires_after(Duration::from_secs(60));
-    /// call.dead_letter_if_expired().await?;
+    /// call.discard_if_expired().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn dead_letter_if_expired(self) -> Self {
-        self.with(|job| job.data.is_kept = true)
+    pub fn discard_if_expired(self) -> Self {
+        self.with(|job| job.data.is_discarded = true)
     }
 
     /// Uses this timeout for each call instead of the client's command timeout, as [`Offer::timeout`].

@@ -40,11 +40,12 @@ const REPLACING: usize = 16;
 pub enum Offered {
     /// It is stored, and due at this time.
     Stored(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-    /// The id was taken, and the pending job stays. This is its due time.
+    /// The id was taken, and its job stays. This is when it was or is due, or its next attempt is.
     Kept(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
     /// The id was taken, and the new job has replaced the old one. This is the due time.
     Replaced(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-    /// A receiver has the job that holds the id. That goes on, and this offer is not stored.
+    /// A receiver has the job that holds the id, or it is cancelled and about to end. This offer is not
+    /// stored.
     Running,
     /// Another job was accepted recently. The next one is accepted from this time on.
     Throttled(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
@@ -211,7 +212,8 @@ impl<R> Prepared<R> {
         let mut offered = Vec::with_capacity(part.jobs.len());
         let offering = async {
             let most = if matches!(self.policy, Policy::Keep) { CALL } else { REPLACING };
-            for jobs in part.jobs.chunks(most) {
+            while let Some(left) = part.jobs.get(offered.len()..).filter(|left| !left.is_empty()) {
+                let jobs = &left[..most.min(left.len())];
                 offered.extend(self.offer_some(op, &part.place, jobs, limits).await?);
             }
             Ok(())
@@ -292,6 +294,11 @@ impl<R> Prepared<R> {
                 _ => return Err(op.failed(queue.conn.desynchronised())),
             });
         }
-        if offered.len() == jobs.len() { Ok(offered) } else { Err(op.failed(queue.conn.desynchronised())) }
+        // A call that has searched much leaves the rest to the next one.
+        match offered.len() {
+            0 => Err(op.failed(queue.conn.desynchronised())),
+            count if count > jobs.len() => Err(op.failed(queue.conn.desynchronised())),
+            _ => Ok(offered),
+        }
     }
 }

@@ -1,29 +1,42 @@
 -- Finds what holds the id of a job that is not pending any more. A part of the scripts about jobs, behind parts/entry, parts/field
 -- and parts/note.
--- Provides  KNOWS_HOLDERS, holder_of, remove_holder_note, remove_holder
+-- Provides  KNOWS_HOLDERS, has_scanned_much, holder_of, remove_holder_note, remove_holder
 local KNOWS_HOLDERS = true
+-- ms by which the clock of a Java client that moves entries may be ahead
+local AHEAD = 600000
+-- elements of lists that one call searches, about
+local MUCH = 1000000
+local scanned = 0
 
--- {state: 'ready', 'running', 'waiting' or 'dead'; at: when it became ready or dead, or its retry is due, epoch ms; first: time of
--- the first offer; and what it is}; or nil if the field is stale. Whether a payload is ready is a native scan of the target.
-local function holder_of(id, field)
-    if not field or #field < 8 then
+-- Whether a call should leave the rest to the next one.
+local function has_scanned_much()
+    return scanned > MUCH
+end
+
+-- {state: 'ready', 'running', 'waiting' or 'dead'; at: when it was due, or its retry is, epoch ms; first: time of the first offer; and
+-- what it is}; or nil if the field is stale. Whether a payload is ready is a native scan of the target. An entry that was not due
+-- has been removed, and an equal payload is another one.
+local function holder_of(id, field, now)
+    if not field then
         return nil
     end
-    if kind_of(field) == 'h' and has_entry(field) then
+    if kind_of(field) == 'h' and has_entry(field) and due_of(field) <= now + AHEAD then
         local payload = payload_of(entry_of(field))
+        scanned = scanned + redis.call('LLEN', KEYS.target) + redis.call('LLEN', KEYS.inbox)
         local list = redis.call('LPOS', KEYS.target, payload) and KEYS.target
             or redis.call('LPOS', KEYS.inbox, payload) and KEYS.inbox
         return list and {
             state = 'ready', at = due_of(field), first = first_of(field), list = list, payload = payload, id = id,
         }
     elseif is_of_message(field) then
-        local message, first = message_of(field), first_of(field)
-        if redis.call('HEXISTS', KEYS.messages, message) == 1 then
-            local at = redis.call('ZSCORE', KEYS.retries, message)
-            return {state = at and 'waiting' or 'running', at = tonumber(at) or 0, first = first, message = message}
+        local holder = {at = due_of(field), first = first_of(field), message = message_of(field)}
+        if redis.call('HEXISTS', KEYS.messages, holder.message) == 1 then
+            local at = redis.call('ZSCORE', KEYS.retries, holder.message)
+            holder.state, holder.at = at and 'waiting' or 'running', tonumber(at) or holder.at
+            return holder
         end
-        local died = redis.call('ZSCORE', KEYS.dead, message)
-        return died and {state = 'dead', at = tonumber(died) % 1e15, first = first, message = message}
+        holder.state = 'dead'
+        return redis.call('ZSCORE', KEYS.dead, holder.message) and holder
     end
 end
 

@@ -1,13 +1,13 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, KEPT, data_of, due_in, id_in, has_flag, with_flag, expires_in, without_expiry, entry_with, check_notes, first_note,
+-- Provides  HOLDS, DISCARDED, data_of, due_in, id_in, has_flag, with_flag, expires_in, without_expiry, entry_with, check_notes, first_note,
 --           next_note, add_note, remove_first_note, remove_note, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
 -- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
 -- the one that is due first, behind '1' if there are others, and '0' otherwise. Those are in a sorted set, whose members all have
 -- the score 0: the SHA-1, and the data. The data is: due time (epoch ms, 6 bytes, big-endian), length of the id (1), id, flags (1),
 -- time of the offer (6), when it expires (6; 0 if it does not), headers.
--- The flags are: 1, it holds its id; 2, it becomes a dead letter if it expires.
-local HOLDS, KEPT = 1, 2
+-- The flags are: 1, it holds its id; 2, it is discarded if it expires, and otherwise becomes a dead letter.
+local HOLDS, DISCARDED = 1, 2
 
 local function data_of(due, id, flags, offered, expires, headers)
     return packed_time(due) .. string.char(#id) .. id .. string.char(flags)
@@ -78,6 +78,7 @@ local function next_note(sha1, data)
     return member and string.sub(member, 41)
 end
 
+-- Returns an error if a write was refused. Then nothing has changed.
 local function add_note(payload, data)
     local sha1 = redis.sha1hex(payload)
     local known = redis.pcall('HGET', KEYS.notes, sha1)
@@ -88,7 +89,10 @@ local function add_note(payload, data)
     if due_in(data) < due_in(first) then
         first, later = data, first
     end
-    redis.pcall('ZADD', KEYS.more_notes, 0, sha1 .. later)
+    local added = redis.pcall('ZADD', KEYS.more_notes, 0, sha1 .. later)
+    if type(added) == 'table' then
+        return added
+    end
     return redis.pcall('HSET', KEYS.notes, sha1, '1' .. first)
 end
 

@@ -62,15 +62,20 @@ function Claims.retries(claims, most, now)
             if bytes > Claims.BYTES and #claims.members > 0 then
                 return
             end
-            local delivery, failed, lost = counts(record)
-            record = claimed_again(changed(record, delivery + 1, failed, lost, claims.policy), claims.first)
-            redis.call('HSET', KEYS.messages, id, record)
-            local member = id .. string.sub(record, 2, 5)
-            redis.call('ZADD', KEYS.leases, claims.till_text, member)
-            redis.call('ZREM', KEYS.retries, id)
             claims.bytes = bytes
-            Claims.add(claims, id, member, record)
-            claims.redelivered[#claims.redelivered + 1] = member
+            if is_cancelled(record, id) then
+                redis.call('HDEL', KEYS.messages, id)
+                end_job(data_in(record), id)
+            else
+                local delivery, failed, lost = counts(record)
+                record = claimed_again(changed(record, delivery + 1, failed, lost, claims.policy), claims.first)
+                redis.call('HSET', KEYS.messages, id, record)
+                local member = id .. string.sub(record, 2, 5)
+                redis.call('ZADD', KEYS.leases, claims.till_text, member)
+                Claims.add(claims, id, member, record)
+                claims.redelivered[#claims.redelivered + 1] = member
+            end
+            redis.call('ZREM', KEYS.retries, id)
         end
     end
 end
@@ -102,89 +107,108 @@ local function is_pending(data, due)
     return due and (has_flag(data, HOLDS) or tonumber(due) == due_in(data))
 end
 
--- A note is not that of the payload that is to be claimed: one of the next ones may be, if something gave an entry another time.
-local function later_note(job, payload)
-    local data = nil
-    for _ = 1, 3 do
-        data = next_note(job.sha1, data)
-        local entry = data and entry_with(id_in(data), payload)
+-- The next note of this payload, behind this data, whose entry is not pending.
+local function later_note(sha1, data, payload)
+    for _ = 1, 16 do
+        data = next_note(sha1, data)
         if not data then
             return nil
-        elseif not is_pending(data, redis.call('ZSCORE', KEYS.timeout_set, entry)) then
-            local id = id_in(data)
-            return {sha1 = job.sha1, data = data, id = id, entry = entry, is_later = true}, redis.call('HGET', KEYS.jobs, id)
+        end
+        local id = id_in(data)
+        local entry = entry_with(id, payload)
+        if not is_pending(data, redis.call('ZSCORE', KEYS.timeout_set, entry)) then
+            return {sha1 = sha1, data = data, note = data, id = id, entry = entry, is_later = true}, redis.call('HGET', KEYS.jobs, id)
         end
     end
 end
 
--- Whether the message is to hold the id: unless another job has it meanwhile. Then, when that was offered first.
+-- What becomes of the id: a message holds it if it still has this job. Then, when that was offered first. Another job may have it.
 local function take_id(job, field)
-    local is_ours = not field or kind_of(field) == 'h' and entry_of(field) == job.entry
-    job.note = job.data
-    if not has_flag(job.data, HOLDS) then
-        return
-    elseif is_ours then
-        job.first = field and first_of(field) or due_in(job.data)
+    local is_ours = field and has_entry(field) and entry_of(field) == job.entry
+    if is_ours and kind_of(field) == 'd' then
+        job.frees = true
+    elseif is_ours and has_flag(job.data, HOLDS) and kind_of(field) == 'h' then
+        job.first = first_of(field)
     else
         job.data = with_flag(job.data, HOLDS, false)
     end
 end
 
--- What travels with these payloads: a job for the numbers of some of them; and how many of them may be claimed before this is asked
--- again, because equal ones follow.
+-- What travels with these payloads: a job for the numbers of some of them.
 local function travelling(payloads)
-    local sha1s, jobs, numbers, entries, ids, are_known, count = {}, {}, {}, {}, {}, {}, #payloads
+    local sha1s, jobs, numbers, entries, ids, first, again = {}, {}, {}, {}, {}, {}, {}
     for i, payload in ipairs(payloads) do
         sha1s[i] = redis.sha1hex(payload)
     end
     for i, known in ipairs(redis.call('HMGET', KEYS.notes, unpack(sha1s))) do
         local sha1 = sha1s[i]
-        if are_known[sha1] then
-            count = i - 1
-            break
+        if known and first[sha1] then
+            again[#again + 1] = i
         elseif known then
             local data, has_others = first_note(known)
             local id, at = id_in(data), #numbers + 1
-            are_known[sha1] = true
+            first[sha1] = i
             numbers[at], ids[at], entries[at] = i, id, entry_with(id, payloads[i])
-            jobs[i] = {sha1 = sha1, data = data, id = id, entry = entries[at], has_others = has_others}
+            jobs[i] = {sha1 = sha1, data = data, note = data, id = id, entry = entries[at], has_others = has_others}
         end
     end
-    if #numbers > 0 then
-        local dues = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries))
-        local fields = redis.call('HMGET', KEYS.jobs, unpack(ids))
-        for at, i in ipairs(numbers) do
-            local job, field = jobs[i], fields[at]
-            if is_pending(job.data, dues[at]) then
-                if job.has_others then
-                    job, field = later_note(job, payloads[i])
-                else
-                    job = nil
-                end
+    if #numbers == 0 then
+        return jobs
+    end
+    local dues = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries))
+    local fields = redis.call('HMGET', KEYS.jobs, unpack(ids))
+    -- Of each payload, the data from which on the next one is looked for; nil if there is none.
+    local last = {}
+    for at, i in ipairs(numbers) do
+        local job, field = jobs[i], fields[at] or nil
+        local has_others = job.has_others
+        if is_pending(job.data, dues[at]) then
+            job, field = nil, nil
+            if has_others then
+                job, field = later_note(sha1s[i], nil, payloads[i])
             end
+        end
+        last[sha1s[i]] = has_others and job and (job.is_later and job.note or '')
+        jobs[i] = job
+        if job then
+            take_id(job, field)
+        end
+    end
+    -- Equal payloads get the next notes.
+    for _, i in ipairs(again) do
+        local behind = last[sha1s[i]]
+        if behind then
+            local job, field = later_note(sha1s[i], behind ~= '' and behind or nil, payloads[i])
+            last[sha1s[i]] = job and job.note
             jobs[i] = job
             if job then
-                take_id(job, field or nil)
+                take_id(job, field)
             end
         end
     end
-    return jobs, count
+    return jobs
 end
 
 -- Notes that the messages with these ids, the numbers of which are those of their jobs, are claimed.
 local function claim_jobs(jobs, messages)
-    local gone, fields = {}, {}
+    local gone, fields, freed = {}, {}, {}
     for i, job in pairs(jobs) do
         if job.is_later then
             redis.pcall('ZREM', KEYS.more_notes, job.sha1 .. job.note)
-        elseif job.has_others then
-            pcall(remove_first_note, job.sha1, true)
-        else
+        elseif not job.has_others then
             gone[#gone + 1] = job.sha1
         end
         if job.first then
             fields[#fields + 1] = job.id
-            fields[#fields + 1] = claimed_field(job.first, messages[i])
+            fields[#fields + 1] = claimed_field(job.first, due_in(job.data), messages[i])
+        elseif job.frees then
+            freed[#freed + 1] = job.id
+        end
+    end
+    -- Behind those that are later: one of the others takes their place.
+    for _, job in pairs(jobs) do
+        if job.has_others then
+            pcall(remove_first_note, job.sha1, true)
         end
     end
     if #gone > 0 then
@@ -193,17 +217,20 @@ local function claim_jobs(jobs, messages)
     if #fields > 0 then
         redis.pcall('HSET', KEYS.jobs, unpack(fields))
     end
+    if #freed > 0 then
+        redis.pcall('HDEL', KEYS.jobs, unpack(freed))
+    end
 end
 
 -- A payload that has expired is popped like those that are claimed, and is a message until then, so that nothing is lost if the
 -- server refuses a command. Then it is a dead letter, or gone.
 local function end_expired(claims, job, id, record)
     claims.noted.expired = claims.noted.expired + 1
-    if has_flag(job.data, KEPT) then
-        claims.noted.buried = claims.noted.buried + (bury(id, record, claims.now, 'expired', '') and 0 or 1)
-    else
+    if has_flag(job.data, DISCARDED) then
         redis.call('HDEL', KEYS.messages, id)
         end_job(job.data, id)
+    else
+        claims.noted.buried = claims.noted.buried + (bury(id, record, claims.now, 'expired', '') and 0 or 1)
     end
 end
 
@@ -228,13 +255,12 @@ function Claims.payloads(claims, is_inbox, most)
             -- The next call has other ids.
             return false
         end
-        local jobs, most_now = {}, #payloads
+        local jobs = {}
         if claims.has_notes and #payloads > 0 then
-            jobs, most_now = travelling(payloads)
+            jobs = travelling(payloads)
         end
         local fields, leases, count, is_full, messages, expired = {}, {}, 0, false, {}, {}
-        for i = 1, most_now do
-            local payload = payloads[i]
+        for i, payload in ipairs(payloads) do
             local bytes = claims.bytes + #payload
             if bytes > Claims.BYTES and #claims.members + claims.expired > 0 then
                 is_full = true
@@ -307,7 +333,7 @@ function Claims.payloads(claims, is_inbox, most)
         end
         if is_full or claims.expired >= Claims.EXPIRED then
             return false
-        elseif #payloads < wanted and count == #payloads then
+        elseif #payloads < wanted then
             return true
         end
         -- As many as will fit, if the next ones are as long.

@@ -19,6 +19,7 @@ local function make_ready(record, message, has_begun)
     elseif has_begun then
         data = without_expiry(data)
     end
+    redis.pcall('HSET', KEYS.control, 'notes', '1')
     add_note(payload, data)
     local id, field = held_by(data, message)
     if id then
@@ -41,7 +42,7 @@ local function rename_job(data, message, other)
         id, field = held_by(data, message)
     end
     if id then
-        redis.pcall('HSET', KEYS.jobs, id, claimed_field(first_of(field), other))
+        redis.pcall('HSET', KEYS.jobs, id, claimed_field(first_of(field), due_of(field), other))
     end
 end
 

@@ -13,8 +13,8 @@ use fastrand::Rng;
 use redelay::delayed_queue::{Cancelled, Offered};
 use redelay::worker::{Backoff, Context, Outcome};
 use redelay::{Client, Worker};
-use redelay_fixture::{Server, until_async_within};
-use redelay_support::{CONTROL, JOBS, MINUTE, Queues, RECEIPTS, builder, keys, ms};
+use redelay_fixture::Server;
+use redelay_support::{CONTROL, JOBS, MINUTE, MORE_NOTES, NOTES, Queues, RECEIPTS, builder, keys, ms};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,7 @@ use crate::workload::COMMAND_TIMEOUT;
 
 /// The plans of a run without the variables of `never_stuck`.
 const SEEDS: Range<u64> = 0..45;
-/// The texts that a payload must have come with.
+/// The header that says which payload it is.
 const HEADER: &str = "number";
 
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +93,9 @@ struct Job {
 #[derive(Debug, Default)]
 struct Pages {
     jobs: HashMap<i64, Job>,
+    /// Calls under way that may end all jobs of an id, or, without one, any job.
+    ending: HashMap<usize, Option<String>>,
+    calls: usize,
     wrong: Vec<String>,
     deeds: HashMap<&'static str, usize>,
 }
@@ -132,13 +135,38 @@ impl Book {
     fn number(&self, id: &str) -> i64 {
         let mut pages = self.pages();
         let number = pages.jobs.len() as i64;
-        let job =
-            Job { id: id.into(), begun: Instant::now(), stored: None, refused: false, may_be_over: None };
+        let is_ended = pages.ending.values().any(|ending| ending.as_deref().is_none_or(|ended| ended == id));
+        let begun = Instant::now();
+        let may_be_over = is_ended.then_some(begun);
+        let job = Job { id: id.into(), begun, stored: None, refused: false, may_be_over };
         pages.jobs.insert(number, job);
         number
     }
 
-    /// A call begins that may end all jobs of an id, or one of them; or all of them.
+    /// A call that may end all jobs of an id, or, without one, any job: also those that are offered
+    /// meanwhile, and for ever if its outcome is unknown, because it may arrive late.
+    async fn ending<T>(
+        &self,
+        id: Option<&str>,
+        but: i64,
+        call: impl IntoFuture<Output = redelay::Result<T>>,
+    ) -> redelay::Result<T> {
+        let number = {
+            let mut pages = self.pages();
+            pages.calls += 1;
+            let number = pages.calls;
+            pages.ending.insert(number, id.map(str::to_owned));
+            number
+        };
+        self.may_end(|other, job| other != but && id.is_none_or(|id| job.id == id));
+        let answer = call.await;
+        if !answer.as_ref().is_err_and(redelay::Error::is_outcome_unknown) {
+            self.pages().ending.remove(&number);
+        }
+        answer
+    }
+
+    /// From now on, these may be over.
     fn may_end(&self, is_one: impl Fn(i64, &Job) -> bool) {
         let now = Instant::now();
         let mut pages = self.pages();
@@ -218,10 +246,11 @@ impl Play {
         let offer = self.queues.delayed.offer(&number, ms(random.u64(0..60))).id(id).until_done();
         let offer = offer.header(HEADER, number.to_string());
         let replaces = random.bool();
-        if replaces {
-            self.book.may_end(|other, job| job.id == id && other != number);
-        }
-        let answer = if replaces { offer.replace().await } else { offer.keep().await };
+        let answer = if replaces {
+            self.book.ending(Some(id), number, offer.replace()).await
+        } else {
+            offer.keep().await
+        };
         match answer {
             Ok(Offered::Stored(_)) => {
                 self.book.did("stored");
@@ -241,8 +270,7 @@ impl Play {
     }
 
     async fn cancel(&self, id: &str) {
-        self.book.may_end(|_, job| job.id == id);
-        match self.queues.delayed.job(id).cancel().await {
+        match self.book.ending(Some(id), -1, self.queues.delayed.job(id).cancel()).await {
             Ok(Cancelled::Removed) => self.book.did("cancelled"),
             Ok(Cancelled::Requested) => self.book.did("cancel requested"),
             _ => {}
@@ -251,8 +279,7 @@ impl Play {
 
     async fn take(&self) {
         // It may take any, also if its reply is lost.
-        self.book.may_end(|_, _| true);
-        for _ in self.queues.ready.poll_many(3).await.unwrap_or_default() {
+        for _ in self.book.ending(None, -1, self.queues.ready.poll_many(3)).await.unwrap_or_default() {
             self.book.did("taken");
         }
     }
@@ -261,8 +288,8 @@ impl Play {
         if random.bool() {
             let _ = self.queues.ready.dead_letters().requeue_all(9).await;
         } else {
-            self.book.may_end(|_, _| true);
-            let _ = self.queues.ready.dead_letters().remove_all(9).await;
+            let letters = self.queues.ready.dead_letters();
+            let _ = self.book.ending(None, -1, letters.remove_all(9)).await;
         }
     }
 
@@ -320,7 +347,8 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     let mut random = Rng::with_seed(plan.seed);
     for (role, moves) in &plan.clients {
         let connecting = Client::builder().url(way.url()).connect_timeout(MINUTE).transfer(*moves);
-        let queues = Queues::of_numbers(connecting.command_timeout(COMMAND_TIMEOUT)).await;
+        let connecting = connecting.command_timeout(COMMAND_TIMEOUT).sweep_interval(Duration::from_secs(1));
+        let queues = Queues::of_numbers(connecting).await;
         clients.push(queues.client.clone());
         let player =
             Play { queues, book: book.clone(), ids: plan.ids, lease: plan.lease, stop: stop.clone() };
@@ -328,6 +356,8 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     }
     let mut hits = Hits::default();
     for step in &plan.steps {
+        // Half a minute is between two sweeps otherwise.
+        way.server.cmd(["HDEL", CONTROL, "jobs-at"]);
         sleep(step.after).await;
         way.suffer(step.fault, step.lasts, &Ledger::default(), &mut hits).await;
     }
@@ -346,6 +376,8 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     let last = Play { queues, book: book.clone(), ids: plan.ids, lease: plan.lease, stop: stop.clone() };
     let (ready, delayed) = (last.queues.ready.clone(), last.queues.delayed.clone());
     let ids: Vec<String> = (0..plan.ids).map(|id| id.to_string()).collect();
+    // A call of unknown outcome may come late. A sweep frees what others have taken: otherwise, half a minute is
+    // between two passes.
     let done = async {
         loop {
             ready.dead_letters().requeue_all(usize::MAX).await.unwrap();
@@ -353,36 +385,33 @@ async fn play(plan: &Plan) -> Result<Report, String> {
             for id in &ids {
                 delayed.job(id).run_now().await.unwrap();
             }
+            way.server.cmd(["HDEL", CONTROL, "jobs", "jobs-at"]);
             let stats = ready.stats().await.unwrap();
             let of_receivers =
                 stats.receiving.in_flight + stats.receiving.waiting + stats.receiving.dead_letters;
-            if of_receivers + stats.pending + stats.ready == 0 {
+            let states = delayed.job_states(&ids).await.unwrap();
+            let left: usize = way.server.get(["EXISTS", JOBS, NOTES, MORE_NOTES]);
+            if of_receivers + stats.pending + stats.ready + left as u64 == 0
+                && states.iter().all(Option::is_none)
+            {
                 return;
             }
             sleep(ms(50)).await;
         }
     };
-    let working = last.work(Rng::new(), true);
     let finished = async {
         let result = timeout(BOUND, done).await;
         stop.cancel();
         result
     };
-    let (finished, ()) = tokio::join!(finished, working);
-    finished.map_err(|_| format!("not all was done within {BOUND:?}: {}", whereabouts(&way.server)))?;
+    let (finished, ()) = tokio::join!(finished, last.work(Rng::new(), true));
+    finished
+        .map_err(|_| format!("not all is done and free within {BOUND:?}: {}", whereabouts(&way.server)))?;
     let recovery = begun.elapsed();
     let live = book.live();
     if !live.is_empty() {
         return Err(format!("{live:?} were stored, and nothing has ended them"));
     }
-    // A sweep frees what others have taken. Otherwise, half a minute is between two passes.
-    let are_free = || async {
-        way.server.cmd(["HDEL", CONTROL, "jobs", "jobs-at"]);
-        let states = delayed.job_states(&ids).await.unwrap();
-        states.iter().all(Option::is_none) && way.server.get::<usize, _>(["EXISTS", JOBS]) == 0
-    };
-    let swept = timeout(BOUND, until_async_within(MINUTE, "every id is free", are_free)).await;
-    swept.map_err(|_| format!("ids are held by nothing: {}", whereabouts(&way.server)))?;
     last.queues.client.shutdown().await;
     let mut left = keys(&way.server);
     left.retain(|key| ![CONTROL, RECEIPTS].map(str::as_bytes).contains(&&key[..]));
