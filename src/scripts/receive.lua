@@ -182,7 +182,7 @@ end
 -- The receipt of the call before is still there, so no other try of this one was executed: it would have left
 -- its own.
 local is_first_try = receipt and #receipt >= 16
-local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try, control[9])
+local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try, control[9] or are_notes_new())
 local recovered, trimmed, apart, left, hold = 0, 0, 0, 0, -1
 local ok, refused = pcall(function()
     if control.err then

@@ -209,3 +209,25 @@ async fn a_note_that_cannot_be_stored_refuses_the_offer() {
     assert_eq!(delayed.job("b").state().await.unwrap(), None);
     client.shutdown().await;
 }
+
+/// One call gives a message back and claims it again, and no note was there before.
+#[tokio::test]
+async fn what_goes_back_in_the_call_that_claims_it_keeps_its_id() {
+    let server = Server::start();
+    let (client, queue, delayed) = text_queues(&server).await;
+    delayed.offer("x", Duration::ZERO).id("a").until_done().await.unwrap();
+    ready(&server, 1).await;
+    let receiver = queue.receiver();
+    for _ in 0..20 {
+        // A receive that has its message, and is dropped without reading it.
+        let mut unread = Box::pin(receiver.receive());
+        let _ = futures::poll!(&mut unread);
+        until_async("it is claimed", || async { server.get::<usize, _>(["LLEN", TARGET]) == 0 }).await;
+        server.cmd(["HDEL", CONTROL, "notes"]);
+        drop(unread);
+        let delivery = soon(receiver.receive()).await.unwrap();
+        assert_eq!(delivery.job_id(), Some(&b"a"[..]));
+        delivery.release().await.unwrap();
+    }
+    client.shutdown().await;
+}

@@ -1,6 +1,12 @@
 -- What becomes of jobs with data when their messages are claimed, given back or done. A part of the scripts that do so, behind
 -- parts/field, parts/note and receive/record.
--- Provides  make_ready, end_job, rename_job, is_cancelled
+-- Provides  are_notes_new, make_ready, end_job, rename_job, is_cancelled
+local has_added = false
+
+-- Whether this call has added notes, which its claims may need.
+local function are_notes_new()
+    return has_added
+end
 
 -- The id that this message holds, and its field; nil if there is none.
 local function held_by(data, message)
@@ -19,6 +25,7 @@ local function make_ready(record, message, has_begun)
     elseif has_begun then
         data = without_expiry(data)
     end
+    has_added = true
     redis.pcall('HSET', KEYS.control, 'notes', '1')
     add_note(payload, data)
     local id, field = held_by(data, message)
