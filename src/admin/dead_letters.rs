@@ -57,7 +57,9 @@ pub struct DeadLetter {
     /// When it became a dead letter, by the server's clock.
     #[serde(serialize_with = "time::in_epoch_ms")]
     pub died: SystemTime,
-    /// The id of the job, if it holds that: it stays taken until the letter is removed.
+    /// The id of the job, if something travels with it. With
+    /// [`until_done`](crate::delayed_queue::JobOffer::until_done), it stays taken until the letter is
+    /// removed, sent to another queue, or beyond a limit.
     #[serde(serialize_with = "job::id_as_text")]
     pub job_id: Option<Bytes>,
     /// The payload, as it was in the queue. [`BlockingQueue::decode`] reads it.

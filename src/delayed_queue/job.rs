@@ -207,7 +207,7 @@ impl<T: 'static> Job<T> {
     ///
     /// # Errors
     /// As [`Job::get`], without `Decode`; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the
-    /// reply was lost: a retry does no harm, but may return false.
+    /// reply was lost: a retry does no harm, but may answer `NotFound`.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the job may or may not be cancelled.
@@ -231,7 +231,8 @@ impl<T: 'static> Job<T> {
         self.queue.canceller.one(self.id.clone()).await.map_err(|error| op.failed(error))
     }
 
-    /// Gives the job another delay, counted from now. Returns whether it was still pending. O(log n).
+    /// Gives the job another delay, counted from now: if it is pending; or, if it holds its id, also while it
+    /// waits for a retry. Returns whether that was so. O(log n).
     ///
     /// # Errors
     /// As [`Job::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or more.
@@ -253,7 +254,7 @@ impl<T: 'static> Job<T> {
         self.set_due(op, When::After, delay).await
     }
 
-    /// Gives the job another due time, by the server's clock. Returns whether it was still pending. O(log n).
+    /// Gives the job another due time, by the server's clock, as [`Job::reschedule`] does. O(log n).
     ///
     /// # Errors
     /// As [`Job::reschedule`].
@@ -296,7 +297,7 @@ impl<T: 'static> Job<T> {
         self.queue.offer(value, delay).id(&self.id).replace()
     }
 
-    /// Makes the job due now. Returns whether it was still pending. O(log n).
+    /// Makes the job due now, as [`Job::reschedule`] does. O(log n).
     ///
     /// # Errors
     /// As [`Job::reschedule`].

@@ -351,8 +351,8 @@ impl<R> JobOffer<R> {
 
     /// Sends a header with the job: what the handler reads by
     /// [`Context::header`](crate::worker::Context::header) or [`Delivery::header`](crate::Delivery::header),
-    /// for example the id of a trace. Call [`Offer::id`] before it: headers wait beside the queue, under what
-    /// the id and the payload have in common, so a payload without an id has none, and what Java offers has
+    /// for example the id of a trace. Call [`Offer::id`] before it. The list of ready payloads has nothing
+    /// but payloads, so headers wait beside it, under the SHA-1 of the payload. A payload without an id has
     /// none.
     ///
     /// A name has 1 to 255 letters of ASCII, digits, `-`, `_` or `.`; a value is any text. All of them
