@@ -6,8 +6,8 @@
 //! same connection: a subscriber that lives confirms that. Without a confirmation, the client opens another
 //! one.
 
+mod heard;
 mod listeners;
-mod retries;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,9 +17,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::conn::{Channels, Conn, Notice};
+use crate::wire::message::MessageId;
 use crate::wire::time;
+pub(crate) use heard::Announced;
 use listeners::Listeners;
-pub(crate) use retries::AnnouncedRetry;
 
 /// How long a subscriber may take to confirm a subscription. It gives up a connection that is silent for 3 s.
 const CONFIRMS: Duration = Duration::from_secs(4);
@@ -35,7 +36,7 @@ pub(crate) struct Announcements<Q> {
     /// The channels that are subscribed to, and what is heard on them.
     listening: Option<(Channels, mpsc::Receiver<Notice>)>,
     queues: Listeners<Q>,
-    receivers: Listeners<Arc<AnnouncedRetry>>,
+    receivers: Listeners<Arc<Announced>>,
     /// The channels that a subscriber is to confirm, and since when.
     unconfirmed: HashMap<Arc<str>, Instant>,
     /// Those that it has confirmed since then; and since when one of them has missed announcements again.
@@ -78,12 +79,12 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
     }
 
     /// Lets a receiver listen to a channel.
-    pub(crate) fn follow(&mut self, channel: &[u8], receiver: Arc<AnnouncedRetry>) {
+    pub(crate) fn follow(&mut self, channel: &[u8], receiver: Arc<Announced>) {
         let (channels, _) = self.listening.get_or_insert_with(|| self.conn.listen());
         self.receivers.add(channel, receiver, channels);
     }
 
-    pub(crate) fn unfollow(&mut self, channel: &[u8], receiver: &Arc<AnnouncedRetry>) {
+    pub(crate) fn unfollow(&mut self, channel: &[u8], receiver: &Arc<Announced>) {
         if let Some((channels, _)) = &self.listening {
             self.receivers.remove(channel, |other| Arc::ptr_eq(other, receiver), channels);
         }
@@ -116,8 +117,13 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
             Notice::Message { channel, payload } => {
                 let mut receivers = self.receivers.of(channel).peekable();
                 if receivers.peek().is_some() {
-                    let due = due(payload);
-                    receivers.for_each(|receiver| receiver.announce(due));
+                    match cancelled(payload) {
+                        Some(message) => receivers.for_each(|receiver| receiver.announce_cancelled(message)),
+                        None => {
+                            let due = due(payload);
+                            receivers.for_each(|receiver| receiver.announce(due));
+                        }
+                    }
                 }
             }
         }
@@ -173,6 +179,11 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
         std::mem::forget((sender, wishes));
         self.listening = Some((channels, notices));
     }
+}
+
+/// The message whose job somebody has asked to cancel: see `cancel_jobs.lua`.
+fn cancelled(payload: &[u8]) -> Option<MessageId> {
+    payload.strip_prefix(b"cancel ")?.try_into().ok().map(MessageId)
 }
 
 /// The due time of an announcement, epoch ms.

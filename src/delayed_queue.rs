@@ -28,7 +28,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use crate::recurrence::Missed;
 pub use crate::wire::entry::EntryFormat;
-pub use job::{Job, JobOffer, Offered, PendingJob};
+pub use canceller::Cancelled;
+pub use job::{Job, JobOffer, JobState, Offered, PendingJob};
 pub use offer::Offer;
 pub(crate) use offer::PlaceOf;
 pub use schedule::{Schedule, Schedules, StoredSchedule};

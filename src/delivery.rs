@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::queue::Queue;
 use crate::receiving::{Claim, Receiving, Settlement};
 use crate::telemetry::events::Span;
+use crate::wire::job::JobData;
 use crate::wire::message::MessageId;
 use crate::wire::time;
 use settle::{Open, answered, cut, settle, settle_after};
@@ -60,6 +61,7 @@ pub struct Delivery<T> {
     attempt: u32,
     is_last_attempt: bool,
     first: u64,
+    job: Option<JobData>,
     bytes: Bytes,
 }
 
@@ -107,6 +109,7 @@ impl<T> Delivery<T> {
             attempt,
             is_last_attempt: u32::from(claim.failed) + 1 >= attempts,
             first: claim.first,
+            job: claim.job.clone(),
             bytes: claim.payload.clone(),
             open: Some(Box::new(Open {
                 claim,
@@ -129,6 +132,7 @@ impl<T> Delivery<T> {
             attempt: self.attempt,
             is_last_attempt: self.is_last_attempt,
             first: self.first,
+            job: self.job.take(),
             bytes: self.bytes.clone(),
         }
     }
@@ -242,6 +246,86 @@ impl<T> Delivery<T> {
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.is_last_attempt
+    }
+
+    /// The id of the job that the message is, if the offer said
+    /// [`until_done`](crate::delayed_queue::JobOffer::until_done),
+    /// [`header`](crate::delayed_queue::JobOffer::header) or
+    /// [`expires_after`](crate::delayed_queue::JobOffer::expires_after). Other jobs have no id any more once
+    /// they are due, because the list of ready payloads has nothing but payloads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// if let Some(id) = order.job_id() {
+    ///     println!("job {}", String::from_utf8_lossy(id));
+    /// }
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn job_id(&self) -> Option<&[u8]> {
+        self.job.as_ref().map(|job| &job.id[..])
+    }
+
+    /// A header of the job: see [`JobOffer::header`](crate::delayed_queue::JobOffer::header).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// println!("trace {}", order.header("traceparent").unwrap_or("none"));
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// The names and values of all [headers](Self::header).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// for (name, value) in order.headers() {
+    ///     println!("{name}: {value}");
+    /// }
+    /// # order.ack().await
+    /// # }
+    /// ```
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.job.iter().flat_map(JobData::headers)
+    }
+
+    /// When the job was offered, by the server's clock; `None` if it has no [`job_id`](Self::job_id). That of
+    /// the offer whose payload this is: an offer that has replaced another one begins anew.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// println!("offered {:?} ago", order.offered_at().and_then(|at| at.elapsed().ok()));
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn offered_at(&self) -> Option<SystemTime> {
+        self.job.as_ref().map(|job| time::from_epoch_millis(job.offered))
+    }
+
+    /// When the job was due, by the server's clock; `None` if it has no [`job_id`](Self::job_id). With
+    /// [`first_received`](Self::first_received), it says how late the first attempt began.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// let late = order.due().and_then(|due| order.first_received().duration_since(due).ok());
+    /// println!("late by {late:?}");
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn due(&self) -> Option<SystemTime> {
+        self.job.as_ref().map(|job| time::from_epoch_millis(job.due))
     }
 
     /// When the message was received for the first time, by the server's clock.
@@ -478,9 +562,11 @@ impl<T> Delivery<T> {
         async move { span.run(work).await }
     }
 
-    /// Waits until the lease is certainly over, by this machine's clock: another receiver may have the
-    /// message. Stop then, or continue only with work that may be done twice. The future does not borrow the
-    /// delivery.
+    /// Waits until the work should end. Either the lease is certainly over, by this machine's clock: another
+    /// receiver may have the message. Stop then, or continue only with work that may be done twice. Or
+    /// somebody has asked to cancel the job ([`Job::cancel`](crate::delayed_queue::Job::cancel)): within a
+    /// second, or, if the announcement is lost, within a third of the lease. However the delivery ends then,
+    /// there is no other one. The future does not borrow the delivery.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -492,13 +578,13 @@ impl<T> Delivery<T> {
     /// let over = order.cancelled();
     /// tokio::select! {
     ///     () = ship(*order.value()) => order.ack().await,
-    ///     () = over => Ok(()), // Another process ships it.
+    ///     () = over => Ok(()), // Another process ships it, or nobody is to.
     /// }
     /// # }
     /// ```
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<T> {
         let lease = self.open().claim.lease.clone();
-        async move { lease.over().await }
+        async move { lease.cancelled().await }
     }
 
     /// Waits until the server says that this delivery no longer holds. The future does not borrow the

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::announcements::AnnouncedRetry;
+use crate::announcements::Announced;
 use crate::conn::{Conn, OpError};
 use crate::early_polls::EarlyPolls;
 use crate::pacing::at_most;
@@ -179,7 +179,7 @@ impl Engine {
     }
 
     /// Tells a receiver of the retries that are announced for these keys, until the guard is dropped.
-    pub(crate) fn follow_retries(&self, keys: &Keys, receiver: &Arc<AnnouncedRetry>) -> RetryWatch {
+    pub(crate) fn follow_retries(&self, keys: &Keys, receiver: &Arc<Announced>) -> RetryWatch {
         self.listening.follow_retries(keys.of_messages().channel, receiver)
     }
 

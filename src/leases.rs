@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::wire::message::Member;
+use crate::wire::message::{Member, MessageId};
 
 /// The lease of one delivery, as its handler sees it.
 #[derive(Debug)]
@@ -22,8 +23,10 @@ pub(crate) struct Lease {
     changed: Notify,
 }
 
-const OVER: u8 = 1;
-const LOST: u8 = 2;
+/// Somebody has asked to cancel the job.
+const CANCELLED: u8 = 1;
+const OVER: u8 = 2;
+const LOST: u8 = 3;
 
 impl Lease {
     fn new(safe_until: Instant) -> Self {
@@ -46,9 +49,10 @@ impl Lease {
         *safe_until
     }
 
-    /// Waits until the lease is certainly over: another receiver may have the message.
-    pub(crate) async fn over(&self) {
-        self.reaches(OVER).await;
+    /// Waits until the work should end: somebody has asked to cancel the job, or the lease is certainly over,
+    /// so another receiver may have the message.
+    pub(crate) async fn cancelled(&self) {
+        self.reaches(CANCELLED).await;
     }
 
     /// Waits until the server says that this delivery no longer holds.
@@ -80,6 +84,14 @@ impl Lease {
     }
 }
 
+/// A lease to extend.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ToExtend {
+    pub(crate) member: Member,
+    /// The id that the message holds, if it is such a job.
+    pub(crate) holds: Option<Bytes>,
+}
+
 /// The leases of one receiver.
 #[derive(Debug)]
 pub(crate) struct Leases {
@@ -97,6 +109,7 @@ pub(crate) struct Leases {
 #[derive(Debug)]
 struct Held {
     lease: Arc<Lease>,
+    holds: Option<Bytes>,
     /// Extended until then; `None` if that is later than an instant can be.
     extend_until: Option<Instant>,
     /// An extension is on its way.
@@ -116,10 +129,11 @@ impl Leases {
         self.held.is_empty()
     }
 
-    /// A claim in the reply to a call that was sent at `sent`.
-    pub(crate) fn add(&mut self, member: Member, sent: Instant) -> Arc<Lease> {
+    /// A claim in the reply to a call that was sent at `sent`, and the id that it holds.
+    pub(crate) fn add(&mut self, member: Member, holds: Option<Bytes>, sent: Instant) -> Arc<Lease> {
         let lease = Arc::new(Lease::new(sent + self.length));
-        let held = Held { lease: lease.clone(), extend_until: sent.checked_add(self.most), extending: false };
+        let extend_until = sent.checked_add(self.most);
+        let held = Held { lease: lease.clone(), holds, extend_until, extending: false };
         self.held.insert(member, held);
         self.next.get_or_insert(sent + self.length / 3);
         self.is_safe_until(sent + self.length);
@@ -141,7 +155,7 @@ impl Leases {
 
     /// Tells the handlers whose leases are over. Returns the leases to extend: those that would be over
     /// before the next look but one.
-    pub(crate) fn due(&mut self, now: Instant) -> Vec<Member> {
+    pub(crate) fn due(&mut self, now: Instant) -> Vec<ToExtend> {
         self.look(now);
         let over = self.safe_until;
         let mut extend = Vec::new();
@@ -149,7 +163,7 @@ impl Leases {
             let extends = held.extend_until.is_none_or(|until| now < until);
             if !held.extending && held.lease.is_over(now + self.length * 5 / 6) && extends {
                 held.extending = true;
-                extend.push(*member);
+                extend.push(ToExtend { member: *member, holds: held.holds.clone() });
             }
         }
         let third = now + self.length / 3;
@@ -192,6 +206,12 @@ impl Leases {
         }
     }
 
+    /// Somebody has asked to cancel the jobs of these messages.
+    pub(crate) fn cancel(&self, is_one: impl Fn(MessageId) -> bool) {
+        let cancelled = self.held.iter().filter(|(member, _)| is_one(member.id()));
+        cancelled.for_each(|(_, held)| held.lease.set(CANCELLED));
+    }
+
     /// The call that should have extended it was refused.
     pub(crate) fn on_refused(&mut self, member: &Member) {
         if let Some(held) = self.held.get_mut(member) {
@@ -222,6 +242,10 @@ mod tests {
         Member::new(MessageId([number; 16]), 1)
     }
 
+    fn members(extend: Vec<ToExtend>) -> Vec<Member> {
+        extend.into_iter().map(|one| one.member).collect()
+    }
+
     fn after(begun: Instant, secs: u64) -> Instant {
         begun + Duration::from_secs(secs)
     }
@@ -231,11 +255,11 @@ mod tests {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, MOST);
         assert_eq!(leases.next(), None);
-        let lease = leases.add(member(1), begun);
+        let lease = leases.add(member(1), None, begun);
         for third in 1..100 {
             let now = after(begun, third * 10);
             assert_eq!(leases.next(), Some(now));
-            assert_eq!(leases.due(now), [member(1)]);
+            assert_eq!(members(leases.due(now)), [member(1)]);
             assert_eq!(leases.due(now), [], "the extension is on its way");
             leases.on_extended(&member(1), now, true);
         }
@@ -248,11 +272,11 @@ mod tests {
     fn a_young_lease_waits_for_the_next_look() {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, MOST);
-        let _old = leases.add(member(1), begun);
-        let _young = leases.add(member(2), after(begun, 9));
-        assert_eq!(leases.due(after(begun, 10)), [member(1)]);
+        let _old = leases.add(member(1), None, begun);
+        let _young = leases.add(member(2), None, after(begun, 9));
+        assert_eq!(members(leases.due(after(begun, 10))), [member(1)]);
         leases.on_extended(&member(1), after(begun, 10), true);
-        let mut both = leases.due(after(begun, 20));
+        let mut both = members(leases.due(after(begun, 20)));
         both.sort_unstable();
         assert_eq!(both, [member(1), member(2)]);
     }
@@ -261,14 +285,14 @@ mod tests {
     fn a_lease_that_is_not_extended_is_over_after_its_length() {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, MOST);
-        let lease = leases.add(member(1), begun);
+        let lease = leases.add(member(1), None, begun);
         for now in [10, 20] {
             leases.due(after(begun, now));
-            assert!(lease.over().now_or_never().is_none());
+            assert!(lease.cancelled().now_or_never().is_none());
             assert_eq!(leases.next(), Some(after(begun, now + 10)));
         }
         leases.due(after(begun, 30));
-        assert!(lease.over().now_or_never().is_some() && lease.lost().now_or_never().is_none());
+        assert!(lease.cancelled().now_or_never().is_some() && lease.lost().now_or_never().is_none());
         leases.on_extended(&member(1), after(begun, 10), false);
         assert!(lease.lost().now_or_never().is_some() && leases.is_empty());
     }
@@ -277,7 +301,7 @@ mod tests {
     fn heartbeats_end_after_the_longest_time() {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, 2 * LENGTH);
-        let lease = leases.add(member(1), begun);
+        let lease = leases.add(member(1), None, begun);
         for now in [10, 20, 30, 40, 50] {
             assert_eq!(leases.due(after(begun, now)).len(), 1);
             leases.on_extended(&member(1), after(begun, now), true);
@@ -293,10 +317,10 @@ mod tests {
     fn between_two_looks_each_lease_ends_in_its_time() {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, MOST);
-        let first = leases.add(member(1), begun);
+        let first = leases.add(member(1), None, begun);
         leases.on_extended_by_hand(&member(1), after(begun, 1000));
         leases.due(after(begun, 5));
-        let second = leases.add(member(2), after(begun, 6));
+        let second = leases.add(member(2), None, after(begun, 6));
         assert_eq!(leases.end(after(begun, 35)), Some(after(begun, 36)));
         assert_eq!(leases.end(after(begun, 36)), Some(after(begun, 1000)));
         assert!(second.is_told() && !first.is_told());
@@ -308,18 +332,34 @@ mod tests {
     }
 
     #[test]
+    fn a_cancelled_job_keeps_its_lease() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, MOST);
+        let id = Bytes::from_static(b"order-17");
+        let (job, other) =
+            (leases.add(member(1), Some(id.clone()), begun), leases.add(member(2), None, begun));
+        leases.cancel(|id| id == member(1).id());
+        assert!(job.cancelled().now_or_never().is_some() && job.lost().now_or_never().is_none());
+        assert!(other.cancelled().now_or_never().is_none());
+        let mut extended = leases.due(after(begun, 10));
+        extended.sort_unstable();
+        let job = ToExtend { member: member(1), holds: Some(id) };
+        assert_eq!(extended, [job, ToExtend { member: member(2), holds: None }]);
+    }
+
+    #[test]
     fn heartbeats_may_go_on_without_end() {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, Duration::MAX);
-        let _lease = leases.add(member(1), begun);
-        assert_eq!(leases.due(after(begun, 10)), [member(1)]);
+        let _lease = leases.add(member(1), None, begun);
+        assert_eq!(members(leases.due(after(begun, 10))), [member(1)]);
     }
 
     #[test]
     fn a_longer_lease_is_not_shortened_by_an_extension() {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, LENGTH);
-        let lease = leases.add(member(1), begun);
+        let lease = leases.add(member(1), None, begun);
         leases.on_extended_by_hand(&member(1), after(begun, 100));
         leases.due(after(begun, 10));
         leases.on_extended(&member(1), after(begun, 10), true);

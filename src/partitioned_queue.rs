@@ -388,7 +388,7 @@ impl<T: 'static> PartitionedQueue<T> {
         self.partitions[0].delayed.offer_jobs(jobs).among(&self.place_of)
     }
 
-    /// The pending job of this id.
+    /// The job of this id.
     ///
     /// # Examples
     /// ```no_run

@@ -46,7 +46,7 @@ pub(crate) use call::Settings;
 pub(crate) use claim::{Claim, Settled, Settlement};
 pub(crate) use forward::Destination;
 
-use crate::announcements::AnnouncedRetry;
+use crate::announcements::Announced;
 use crate::conn::OpError;
 use crate::engine::Engine;
 use crate::telemetry::events::Span;
@@ -73,7 +73,7 @@ impl Receiving {
         let waiting = Arc::new(Waiting::default());
         let end = CancellationToken::new();
         let conn = engine.conn.of(keys);
-        let announced = Arc::<AnnouncedRetry>::default();
+        let announced = Arc::<Announced>::default();
         let retries = engine.follow_retries(keys, &announced);
         let stop = engine.at_stop.stop.clone();
         let in_flight = InFlight::new(conn.clone(), keys, settings.clone(), waiting.clone(), stop.clone());

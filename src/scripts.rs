@@ -49,35 +49,45 @@ scripts! {
     OFFER: "dbf183cdd2132b7c70217df266f7193b77e8070d",
         [timeout_set, ordered_list, channel, receipt],
         ["offer"];
-    TRANSFER: "9b2754ed13a7a61576ada11965fb381a38a6d02c",
+    TRANSFER: "6015d60067207670b7697141a1ae6a6364c61c4e",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
-    OFFER_JOBS: "d84a770c3d4978ca3a367db40dcc421ffe6cc36f",
+    OFFER_JOBS: "e30653834d7e5a035771e4fc821f2062f5534e6d",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
-        ["parts/permitted", "parts/job", "parts/nearer_end", "parts/unthrottled", "offer_jobs"];
-    OFFER_THROTTLED: "3f9ddae85879f59bf6320c7f0f9e49a2ab2579c1",
+        ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld", "offer_jobs"];
+    OFFER_THROTTLED: "d4a5f8291cd711fec0ac874a71d382d48f5aa779",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
-        ["parts/permitted", "parts/job", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "4ca419caa6c4781815a7a66f10d37d71c987d846",
-        [timeout_set, ordered_list, jobs, scratch],
-        ["parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"];
-    READ_JOB: "d3ab838f41a6c563c0a09cb757a03301db9b16f8", [timeout_set, jobs], ["parts/job", "read_job"];
-    AGREE: "ac56a1ab430805926e10c3f459e76a4b69601ca5", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "d0aab8cd0b7a12703d63e3bd8329dd166e0e0f1c",
-        [timeout_set, jobs, control, dead, dead_messages],
-        ["parts/clock", "parts/job", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "de755103a4de69b04bb425b17db93be34011f1f0",
-        [timeout_set, channel, jobs],
-        ["parts/job", "reschedule_job"];
+        ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld", "offer_jobs"];
+    OFFER_HELD: "dc4e30f779d10d72c83fbc5eaa76750fd09ab767",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, target, inbox, messages, retries, dead,
+         dead_messages, control, notes, more_notes],
+        ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
+         "parts/nearer_end", "parts/throttled", "offer_jobs"];
+    CANCEL_JOBS: "98ce4dd668e7fd2cbbdcab979c5ec6f603a6f5a2",
+        [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
+        ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
+         "cancel_jobs"];
+    JOB_STATES: "59eb0f65d2ff43ee7b045b2b78a1234a21be7093",
+        [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
+        ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
+         "receive/record", "job_states"];
+    READ_JOB: "d02def293409d8d8e070cbb089ca14ef81efa7a6", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
+    AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
+    SWEEP_JOBS: "e8c5c1446631aeeae072bc29c19d18b47b111629",
+        [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
+        ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
+    RESCHEDULE_JOB: "e1809eb98a5fe4c4a082a2d578794a7993f90f2c",
+        [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
+        ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "dd1d31fe284ee6d3fdf94ccd13c814e3a2c49217",
+    CHANGE_SCHEDULE: "00218ffd7d1b341d2fb491ebc0fd186e9780b3ab",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records],
-        ["parts/permitted", "parts/job", "change_schedule"];
+        ["parts/permitted", "parts/field", "parts/job", "change_schedule"];
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "e9efff77b097054feb4b0b2351148139e60aec5c", [timeout_set, channel], ["reschedule"];
+    RESCHEDULE: "0f9e5421984646ce1e0878add3b62c05c9545657", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -106,29 +116,30 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "7a786ec4785bb2bbd3e3409a9748d7b036529c44",
-        [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel],
-        ["parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover",
-         "receive/limits", "receive/claim", "receive"];
+    RECEIVE: "6c1715a64d532362cfa8b7ad45dd5ff5f316e0af",
+        [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
+         notes, more_notes],
+        ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
+         "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],
         ["parts/behind", "read_messages"];
     READ_IN_FLIGHT: "09e7aed5eb235d6bddb74e5c92738ff0940f3002", [messages, leases], ["read_in_flight"];
-    READ_DEAD: "5ae2e71a5367741900078acff07f323e417ecb20",
+    READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "ab15e13bd53aba73749c159c59b8521d3205ee07",
-        [dead, dead_messages, messages, retries, scratch, channel],
-        ["parts/permitted", "parts/letter", "receive/record", "requeue_dead"];
+    REQUEUE_DEAD: "5ccebe6737f7b65909c1198bdd65cf53cef70849",
+        [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
+        ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "9e42a5136d8d41ef3712c29e7370850ba1084173",
+    REMOVE_MESSAGE: "bdabb9833a8198ce9d87fb97515480e3075cc50d",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "51cc0d839b1af53e6e53b66d0259325f5e08c08d",
-        [target, inbox, messages, leases, retries, control, scratch],
-        ["parts/permitted", "receive/record", "release_all"];
+    RELEASE_ALL: "9a9ec206153b242423d250fe53589fe351bd94ab",
+        [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
+        ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",
         [target, receipt, scratch],
@@ -225,7 +236,7 @@ fn called(line: &str) -> impl Iterator<Item = &str> {
     let is_call = line.contains("call('");
     let quoted = line.split('\'').skip(1).step_by(2).filter(move |_| is_call);
     let is_command = |word: &&str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    const OPTIONS: [&str; 7] = ["WITHSCORES", "LIMIT", "COUNT", "MAXLEN", "RANK", "BYSCORE", "REV"];
+    const OPTIONS: [&str; 8] = ["WITHSCORES", "LIMIT", "COUNT", "MAXLEN", "RANK", "BYSCORE", "BYLEX", "REV"];
     quoted.filter(is_command).filter(|word| !OPTIONS.contains(word))
 }
 
@@ -326,7 +337,19 @@ impl Call {
 /// Gives what receivers have left back to the target, a part of it, if they have been silent for this long.
 pub(crate) fn release_all(keys: &Keys, of_messages: &MessageKeys, silent_ms: u128) -> Call {
     let MessageKeys { inbox, messages, leases, retries, control, .. } = of_messages;
-    let keys = [keys.target(), inbox, messages, leases, retries, control, keys.scratch()];
+    let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
+    let keys = [
+        keys.target(),
+        inbox,
+        messages,
+        leases,
+        retries,
+        control,
+        keys.scratch(),
+        &jobs,
+        &notes,
+        &more_notes,
+    ];
     RELEASE_ALL.on(&keys).number(silent_ms)
 }
 

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::announcements::AnnouncedRetry;
+use crate::announcements::Announced;
 use crate::conn::Conn;
 use crate::wire::keys::Keys;
 pub(crate) use all_due::all_due;
@@ -75,7 +75,7 @@ impl Transfer {
     }
 
     /// Tells a receiver of the retries that are announced on a channel, until the guard is dropped.
-    pub(crate) fn follow_retries(&self, channel: Bytes, receiver: &Arc<AnnouncedRetry>) -> RetryWatch {
+    pub(crate) fn follow_retries(&self, channel: Bytes, receiver: &Arc<Announced>) -> RetryWatch {
         let _ = self.0.send(Request::Follow(channel.clone(), receiver.clone()));
         RetryWatch { channel, receiver: receiver.clone(), requests: self.0.clone() }
     }
@@ -85,7 +85,7 @@ impl Transfer {
 #[derive(Debug)]
 pub(crate) struct RetryWatch {
     channel: Bytes,
-    receiver: Arc<AnnouncedRetry>,
+    receiver: Arc<Announced>,
     requests: mpsc::UnboundedSender<Request>,
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod claim;
 pub(crate) mod entry;
+pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod letter;
 pub(crate) mod message;

@@ -14,6 +14,7 @@ use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::{Op, Queue};
 use crate::scripts;
+use crate::wire::job::{self, JobData};
 use crate::wire::keys::MessageKeys;
 use crate::wire::letter::Letter;
 use crate::wire::message::MessageId;
@@ -56,6 +57,11 @@ pub struct DeadLetter {
     /// When it became a dead letter, by the server's clock.
     #[serde(serialize_with = "time::in_epoch_ms")]
     pub died: SystemTime,
+    /// The id of the job, if something travels with it. With
+    /// [`until_done`](crate::delayed_queue::JobOffer::until_done), it stays taken until the letter is
+    /// removed, sent to another queue, or beyond a limit.
+    #[serde(serialize_with = "job::id_as_text")]
+    pub job_id: Option<Bytes>,
     /// The payload, as it was in the queue. [`BlockingQueue::decode`] reads it.
     pub payload: Bytes,
     /// Its place among the others, as the server wrote it.
@@ -66,7 +72,7 @@ pub struct DeadLetter {
 impl DeadLetter {
     /// Reads the content of a letter. `None` for what another program wrote.
     pub(crate) fn read(id: MessageId, score: Bytes, content: &[u8]) -> Option<Self> {
-        let Letter { reason, error, failed, lost, first, died, payload } = Letter::parse(content)?;
+        let Letter { reason, error, failed, lost, first, died, payload, job } = Letter::parse(content)?;
         Some(Self {
             id,
             reason,
@@ -75,6 +81,7 @@ impl DeadLetter {
             lost,
             first_received: time::from_epoch_millis(first),
             died: time::from_epoch_millis(died),
+            job_id: job.map(|job| job.id),
             payload,
             score,
         })
@@ -349,9 +356,22 @@ impl DeadLetters {
     }
 
     async fn requeue_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<usize> {
-        let MessageKeys { dead, dead_messages, messages, retries, channel, .. } = &self.keys;
+        let keys = &self.queue.keys;
+        let MessageKeys { dead, dead_messages, messages, retries, channel, control, .. } = &self.keys;
+        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
         let call = scripts::REQUEUE_DEAD
-            .on(&[dead, dead_messages, messages, retries, self.queue.keys.scratch(), channel])
+            .on(&[
+                dead,
+                dead_messages,
+                messages,
+                retries,
+                keys.scratch(),
+                channel,
+                &jobs,
+                &notes,
+                &more_notes,
+                control,
+            ])
             .args(ids);
         op.len(op.run(call.idempotent()).await?)
     }
@@ -434,7 +454,7 @@ impl DeadLetters {
 
 /// The last place that was looked at, if there was one, and the letters that can be read.
 fn read_letters(reply: Vec<Reply>) -> Option<(Option<Cursor>, Vec<DeadLetter>)> {
-    let mut letters = Vec::with_capacity(reply.len() / 9);
+    let mut letters = Vec::with_capacity(reply.len() / 10);
     let mut reply = reply.into_iter();
     let cursor = [reply.next()?.into_bytes().ok()?, reply.next()?.into_bytes().ok()?];
     while let Some(id) = reply.next() {
@@ -444,6 +464,8 @@ fn read_letters(reply: Vec<Reply>) -> Option<(Option<Cursor>, Vec<DeadLetter>)> 
         let (reason, error) = (text()?, text()?);
         let mut number = || u64::try_from(reply.next()?.into_int().ok()?).ok();
         let (failed, lost, first, died) = (number()?, number()?, number()?, number()?);
+        let payload = reply.next()?.into_bytes().ok()?;
+        let data = JobData::parse(&reply.next()?.into_bytes().ok()?);
         letters.push(DeadLetter {
             id,
             reason,
@@ -452,7 +474,8 @@ fn read_letters(reply: Vec<Reply>) -> Option<(Option<Cursor>, Vec<DeadLetter>)> 
             lost: u32::try_from(lost).ok()?,
             first_received: time::from_epoch_millis(first),
             died: time::from_epoch_millis(died),
-            payload: reply.next()?.into_bytes().ok()?,
+            job_id: data.map(|data| data.id),
+            payload,
             score,
         });
     }

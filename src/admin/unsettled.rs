@@ -14,6 +14,7 @@ use crate::conn::{Command, Reply};
 use crate::error::{Error, Result};
 use crate::queue::{Op, Queue};
 use crate::scripts;
+use crate::wire::job;
 use crate::wire::keys::MessageKeys;
 use crate::wire::message::{Member, MessageId, Record};
 use crate::wire::time;
@@ -51,6 +52,9 @@ pub struct UnsettledMessage {
     /// a retry. Zero if that time is over.
     #[serde(rename = "remaining_ms", serialize_with = "time::in_ms")]
     pub remaining: Duration,
+    /// The id of the job that it is, if something travels with that.
+    #[serde(serialize_with = "job::id_as_text")]
+    pub job_id: Option<Bytes>,
     /// The payload, as it was in the queue. [`BlockingQueue::decode`] reads it.
     pub payload: Bytes,
     /// The time to which `remaining` counts, as the server wrote it.
@@ -66,6 +70,7 @@ impl UnsettledMessage {
             attempt: 1 + u32::from(record.failed) + u32::from(record.lost),
             first_received: time::from_epoch_millis(record.first),
             remaining: Duration::from_millis((at - clock as f64).max(0.0) as u64),
+            job_id: record.job.map(|job| job.id),
             payload: record.payload,
             score,
         }

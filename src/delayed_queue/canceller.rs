@@ -6,13 +6,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::Serialize;
 use tokio::sync::Mutex;
 
 use super::batch::{OpenBatch, Requests};
 use crate::conn::{Conn, OpError, Reply};
 use crate::pacing::yield_once;
 use crate::scripts;
-use crate::wire::keys::{Keys, new_id};
+use crate::wire::keys::{Keys, MessageKeys, new_id};
 
 /// The most jobs of one call.
 const CALL: usize = 1000;
@@ -23,12 +24,53 @@ const PASSES: u32 = 2;
 /// How long a call cancels, µs.
 const CANCEL_US: u64 = 10_000;
 
+/// What became of a job that was to be cancelled.
+///
+/// # Examples
+/// ```
+/// # fn example(cancelled: redelay::delayed_queue::Cancelled) {
+/// if cancelled == redelay::delayed_queue::Cancelled::NotFound {
+///     println!("too late");
+/// }
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cancelled {
+    /// It is removed.
+    Removed,
+    /// A handler has it, and it holds its id. It is removed when that handler returns without acknowledging
+    /// it, or its lease ends: it is not delivered again. Until then, it holds its id.
+    Requested,
+    /// There is no such job: it was due before, or handled, or there never was one.
+    NotFound,
+}
+
+impl Cancelled {
+    /// Whether the job is removed.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// if !orders.job("order-17").cancel().await?.is_removed() {
+    ///     println!("too late: it is due, or was cancelled before");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_removed(self) -> bool {
+        self == Self::Removed
+    }
+}
+
 /// Cancels jobs of one queue. Clones share their calls.
 #[derive(Clone, Debug)]
 pub(super) struct Canceller {
     conn: Conn,
     keys: Keys,
-    open: Arc<OpenBatch<Bytes, bool>>,
+    open: Arc<OpenBatch<Bytes, Cancelled>>,
     /// Held by the batch that is being sent.
     turn: Arc<Mutex<()>>,
 }
@@ -38,13 +80,13 @@ impl Canceller {
         Self { conn, keys, open: Arc::default(), turn: Arc::default() }
     }
 
-    /// Cancels one job, in a call with others. Returns whether it was pending.
-    pub(super) async fn one(&self, id: Bytes) -> Result<bool, OpError> {
+    /// Cancels one job, in a call with others.
+    pub(super) async fn one(&self, id: Bytes) -> Result<Cancelled, OpError> {
         let start = |requests| drop(self.conn.runtime().spawn(self.clone().flush(requests)));
         self.open.ask(id, self.conn.command_timeout(), start).await
     }
 
-    async fn flush(self, requests: Requests<Bytes, bool>) {
+    async fn flush(self, requests: Requests<Bytes, Cancelled>) {
         yield_once().await;
         let _turn = self.turn.lock().await;
         let requests = requests.take().await;
@@ -53,10 +95,12 @@ impl Canceller {
         for request in requests {
             waiting.entry(request.what).or_default().push(request.answer);
         }
-        let answer = |id: &Bytes, mut was_pending| {
+        let answer = |id: &Bytes, mut cancelled| {
             for waiting in waiting.remove(id).unwrap_or_default() {
-                // Only one caller has cancelled the job: the first whose future was not dropped.
-                was_pending &= waiting.send(Ok(was_pending)).is_err();
+                // Only one caller has removed the job: the first whose future was not dropped.
+                if waiting.send(Ok(cancelled)).is_ok() && cancelled == Cancelled::Removed {
+                    cancelled = Cancelled::NotFound;
+                }
             }
         };
         if let Err(error) = self.all(&ids, answer).await {
@@ -67,12 +111,12 @@ impl Canceller {
         }
     }
 
-    /// Cancels jobs. Tells of each id once whether it was pending, as soon as that is known, so also before
-    /// an error.
+    /// Cancels jobs. Tells of each id once what has become of it, as soon as that is known, so also before an
+    /// error.
     pub(super) async fn all(
         &self,
         ids: &[Bytes],
-        mut on_result: impl FnMut(&Bytes, bool),
+        mut on_result: impl FnMut(&Bytes, Cancelled),
     ) -> Result<(), OpError> {
         let mut seen = HashSet::new();
         let ids: Vec<_> = ids.iter().filter(|id| seen.insert(*id)).collect();
@@ -82,14 +126,34 @@ impl Canceller {
         Ok(())
     }
 
-    async fn some(&self, ids: &[&Bytes], on_result: &mut impl FnMut(&Bytes, bool)) -> Result<(), OpError> {
+    async fn some(
+        &self,
+        ids: &[&Bytes],
+        on_result: &mut impl FnMut(&Bytes, Cancelled),
+    ) -> Result<(), OpError> {
         let keys = &self.keys;
+        let MessageKeys { inbox, messages, retries, dead, dead_messages, channel, .. } = &keys.of_messages();
+        let [notes, more_notes] = keys.notes();
         let mut left = ids.to_vec();
         let mut from: i64 = if left.len() > ALONE { 0 } else { -1 };
         let mut passes = 1;
         while !left.is_empty() {
             let call = scripts::CANCEL_JOBS
-                .on(&[keys.timeout_set(), keys.ordered_list(), &keys.jobs(), keys.scratch()])
+                .on(&[
+                    keys.timeout_set(),
+                    keys.ordered_list(),
+                    &keys.jobs(),
+                    keys.scratch(),
+                    &notes,
+                    keys.target(),
+                    inbox,
+                    messages,
+                    retries,
+                    dead,
+                    dead_messages,
+                    channel,
+                    &more_notes,
+                ])
                 .number(CANCEL_US)
                 .number(from)
                 .arg(new_id())
@@ -102,7 +166,9 @@ impl Canceller {
             for id in left {
                 match next()? {
                     -1 => pending.push(id),
-                    result => on_result(id, result == 1),
+                    0 => on_result(id, Cancelled::NotFound),
+                    2 => on_result(id, Cancelled::Requested),
+                    _ => on_result(id, Cancelled::Removed),
                 }
             }
             left = pending;

@@ -1,7 +1,11 @@
 //! Jobs: pending payloads with ids of the user's.
 
+mod data;
 mod offer;
+mod sending;
+mod state;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -9,13 +13,17 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::DelayedQueue;
+use super::canceller::Cancelled;
 use super::store::When;
 use crate::conn::Reply;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
 use crate::scripts;
+use crate::wire::keys::MessageKeys;
 use crate::wire::{entry, time};
-pub use offer::{JobOffer, Offered};
+pub use offer::JobOffer;
+pub use sending::Offered;
+pub use state::JobState;
 
 /// A job that is pending. [`Job::get`] returns it.
 ///
@@ -90,7 +98,8 @@ impl<T: 'static> DelayedQueue<T> {
         Job { queue: self.clone(), id: Bytes::copy_from_slice(id.as_ref()) }
     }
 
-    /// Removes the jobs of these ids. Returns how many were still pending.
+    /// Removes the jobs of these ids, as [`Job::cancel`] does. Returns what has become of each, in their
+    /// order; of an id that is there twice, the second one is [`NotFound`](Cancelled::NotFound).
     ///
     /// Up to 32 are found one by one, as in [`Job::cancel`]. More of them share one pass through the ordered
     /// list, in calls of about 10 ms (30 ms among a million), so that the server serves others in between.
@@ -107,18 +116,25 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```no_run
     /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
     /// let cancelled = orders.cancel_all(["order-17", "order-18"]).await?;
+    /// println!("{} were cancelled", cancelled.iter().filter(|one| one.is_removed()).count());
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn cancel_all<I: AsRef<[u8]>>(&self, ids: impl IntoIterator<Item = I>) -> Result<usize> {
+    pub async fn cancel_all<I: AsRef<[u8]>>(
+        &self,
+        ids: impl IntoIterator<Item = I>,
+    ) -> Result<Vec<Cancelled>> {
         let op = self.queue.op("cancel_all");
         let ids: Vec<_> = ids.into_iter().map(|id| Bytes::copy_from_slice(id.as_ref())).collect();
         ids.iter().try_for_each(|id| check_id(op, id))?;
         op.ensure_open()?;
-        let mut cancelled = 0;
-        let result = self.canceller.all(&ids, |_, was_pending| cancelled += usize::from(was_pending)).await;
-        result.map_err(|error| op.failed(error).after_parts(cancelled, "jobs were cancelled"))?;
-        Ok(cancelled)
+        let (mut answers, mut removed) = (HashMap::new(), 0);
+        let result = self.canceller.all(&ids, |id, what| {
+            removed += usize::from(what == Cancelled::Removed);
+            answers.insert(id.clone(), what);
+        });
+        result.await.map_err(|error| op.failed(error).after_parts(removed, "jobs were cancelled"))?;
+        Ok(ids.iter().map(|id| answers.remove(id).unwrap_or(Cancelled::NotFound)).collect())
     }
 }
 
@@ -181,15 +197,17 @@ impl<T: 'static> Job<T> {
         Ok(Some((at(due)?, at(offered)?, entry)))
     }
 
-    /// Removes the job. Returns whether it was still pending.
+    /// Removes the job, if it is pending; or, if it holds its id, whatever its state. If a handler has it,
+    /// the message is removed when that handler returns or its lease ends, and is not delivered again; a
+    /// handler that acknowledges it has done the job.
     ///
-    /// O(log n), and one scan of the ordered list by the server, from the newest entry on. While it runs,
-    /// further cancels of this queue handle and its clones wait, and then share their scans as in
-    /// [`DelayedQueue::cancel_all`].
+    /// O(log n), and one scan of the ordered list by the server, from the newest entry on; or of the target,
+    /// if it holds its id and its payload is ready. While it runs, further cancels of this queue handle and
+    /// its clones wait, and then share their scans as in [`DelayedQueue::cancel_all`].
     ///
     /// # Errors
     /// As [`Job::get`], without `Decode`; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the
-    /// reply was lost: a retry does no harm, but may return false.
+    /// reply was lost: a retry does no harm, but may answer `NotFound`.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the job may or may not be cancelled.
@@ -197,19 +215,24 @@ impl<T: 'static> Job<T> {
     /// # Examples
     /// ```no_run
     /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
-    /// if !orders.job("order-17").cancel().await? {
-    ///     println!("too late: it is due, or was cancelled before");
+    /// use redelay::delayed_queue::Cancelled;
+    ///
+    /// match orders.job("order-17").cancel().await? {
+    ///     Cancelled::Removed => println!("cancelled"),
+    ///     Cancelled::Requested => println!("a handler has it"),
+    ///     _ => println!("too late: it is due, or was cancelled before"),
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn cancel(&self) -> Result<bool> {
+    pub async fn cancel(&self) -> Result<Cancelled> {
         let op = self.op("job().cancel")?;
         op.ensure_open()?;
         self.queue.canceller.one(self.id.clone()).await.map_err(|error| op.failed(error))
     }
 
-    /// Gives the job another delay, counted from now. Returns whether it was still pending. O(log n).
+    /// Gives the job another delay, counted from now: if it is pending; or, if it holds its id, also while it
+    /// waits for a retry. Returns whether that was so. O(log n).
     ///
     /// # Errors
     /// As [`Job::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or more.
@@ -231,7 +254,7 @@ impl<T: 'static> Job<T> {
         self.set_due(op, When::After, delay).await
     }
 
-    /// Gives the job another due time, by the server's clock. Returns whether it was still pending. O(log n).
+    /// Gives the job another due time, by the server's clock, as [`Job::reschedule`] does. O(log n).
     ///
     /// # Errors
     /// As [`Job::reschedule`].
@@ -274,7 +297,7 @@ impl<T: 'static> Job<T> {
         self.queue.offer(value, delay).id(&self.id).replace()
     }
 
-    /// Makes the job due now. Returns whether it was still pending. O(log n).
+    /// Makes the job due now, as [`Job::reschedule`] does. O(log n).
     ///
     /// # Errors
     /// As [`Job::reschedule`].
@@ -296,8 +319,23 @@ impl<T: 'static> Job<T> {
 
     async fn set_due(&self, op: Op<'_>, when: When, time: u64) -> Result<bool> {
         let keys = &self.queue.queue.keys;
+        let MessageKeys { inbox, messages, retries, dead, dead_messages, channel, .. } = &keys.of_messages();
+        let [notes, more_notes] = keys.notes();
         let call = scripts::RESCHEDULE_JOB
-            .on(&[keys.timeout_set(), keys.channel(), &keys.jobs()])
+            .on(&[
+                keys.timeout_set(),
+                keys.channel(),
+                &keys.jobs(),
+                &notes,
+                keys.target(),
+                inbox,
+                messages,
+                retries,
+                dead,
+                dead_messages,
+                channel,
+                &more_notes,
+            ])
             .arg(when.base())
             .number(time)
             .arg(self.id.clone());
@@ -308,6 +346,34 @@ impl<T: 'static> Job<T> {
         let [_due, head] = op.parts(reply)?;
         op.on_head(op.optional_score(head)?);
         Ok(true)
+    }
+
+    /// The state of the job. If it does not hold its id ([`JobOffer::until_done`]), it is pending, or there
+    /// is none.
+    ///
+    /// O(log n); and if it holds its id and its payload is ready, one scan of the target by the server.
+    ///
+    /// # Errors
+    /// As [`Job::get`], without `Decode`.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(callbacks: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// use redelay::delayed_queue::JobState;
+    ///
+    /// if let Some(JobState::Waiting { retry_at, error, .. }) = callbacks.job("merchant-17").state().await? {
+    ///     println!("tried again at {retry_at:?}, because: {error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn state(&self) -> Result<Option<JobState>> {
+        let op = self.op("job().state")?.reading();
+        let mut states = self.queue.states(op, std::slice::from_ref(&self.id)).await?;
+        Ok(states.pop().flatten())
     }
 
     fn op(&self, verb: &'static str) -> Result<Op<'_>> {

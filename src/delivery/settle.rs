@@ -95,7 +95,7 @@ pub(super) async fn answered(
 ) -> Result<()> {
     let op = queue.op(verb);
     let result = match span.run(timeout_at(deadline, answer)).await {
-        Ok(Ok(Ok(Settled::Done | Settled::Dead))) => Ok(()),
+        Ok(Ok(Ok(Settled::Done | Settled::Dead | Settled::Cancelled))) => Ok(()),
         Ok(Ok(Ok(Settled::Gone))) => Err(op.lease_lost()),
         Ok(Ok(Err(error))) => Err(op.failed(error)),
         // The runtime of the client has ended, or the time for the client's end was over.

@@ -145,15 +145,19 @@ impl Look {
         let ids = self.fields(&jobs, JOBS, is_complete).await?;
         let contents = self.all_values(&jobs, &ids).await?;
         let now = self.millis().await?.unsigned_abs();
-        // Two times of 6 bytes, and the entry.
+        // A kind, two times of 6 bytes, and the entry. With what travels with a job, its field waits for the
+        // claim.
         let is_late = |content: &Bytes| {
-            let due =
-                content.get(6..12).map(|due| due.iter().fold(0, |due, byte| due << 8 | u64::from(*byte)));
+            let is_freed = content.first() == Some(&b'p');
+            let due = content
+                .get(7..13)
+                .filter(|_| is_freed)
+                .map(|due| due.iter().fold(0, |due, byte| due << 8 | u64::from(*byte)));
             due.is_some_and(|due| due < time::LIMIT && due.saturating_add(STALE_MILLIS) <= now)
         };
         let late =
             ids.into_iter().zip(contents).filter_map(|(id, content)| Some((id, content.filter(is_late)?)));
-        let (ids, entries): (Vec<_>, Vec<_>) = late.map(|(id, content)| (id, content.slice(12..))).unzip();
+        let (ids, entries): (Vec<_>, Vec<_>) = late.map(|(id, content)| (id, content.slice(13..))).unzip();
         let scores = self.scores(self.keys.timeout_set(), &entries).await?;
         Ok(ids.into_iter().zip(scores).filter(|(_, score)| score.is_none()).map(|(id, _)| id).collect())
     }

@@ -9,6 +9,7 @@ use super::claim::{Settled, Settlement, ToSettle};
 use super::forward::Destination;
 use super::plan::{News, Scope};
 use crate::conn::{OpError, Reply};
+use crate::leases::ToExtend;
 use crate::scripts::{self, Call};
 use crate::wire::keys::{Keys, MessageKeys};
 use crate::wire::message::{Member, MessageId, Policy, Record};
@@ -36,7 +37,7 @@ impl Settings {
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) acknowledge: Vec<ToSettle>,
-    pub(super) extend: Vec<Member>,
+    pub(super) extend: Vec<ToExtend>,
     pub(super) settle: Vec<ToSettle>,
     pub(super) scope: Scope,
 }
@@ -87,6 +88,9 @@ impl Turn {
         let (most_dead, dead_age) = settings.dead_letters;
         let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel } =
             of_messages;
+        let acknowledged = numbered(self.acknowledge.iter().map(|done| &done.holds));
+        let extended = numbered(self.extend.iter().map(|one| &one.holds));
+        let [notes, more_notes] = keys.notes();
         let mut call = scripts::RECEIVE
             .on(&[
                 keys.target(),
@@ -99,6 +103,10 @@ impl Turn {
                 dead_messages,
                 control,
                 channel,
+                keys.timeout_set(),
+                &keys.jobs(),
+                &notes,
+                &more_notes,
             ])
             .arg(receiver.clone())
             .arg(Bytes::copy_from_slice(&token))
@@ -113,8 +121,10 @@ impl Turn {
             .number(self.acknowledge.len())
             .number(self.extend.len())
             .number(self.settle.len())
+            .number(acknowledged.len())
+            .number(extended.len())
             .args(self.acknowledge.iter().map(|to_settle| to_settle.member.bytes()))
-            .args(self.extend.iter().map(Member::bytes));
+            .args(self.extend.iter().map(|one| one.member.bytes()));
         for ToSettle { member, settlement, .. } in &self.settle {
             let (verb, ms, reason, error) = match settlement {
                 Settlement::Acknowledge => ("a", 0, "", ""),
@@ -127,8 +137,16 @@ impl Turn {
             call = call.arg(verb).arg(member.bytes()).number(ms).arg(reason);
             call = call.arg(error.to_owned());
         }
+        for (number, id) in acknowledged.into_iter().chain(extended) {
+            call = call.number(number).arg(id);
+        }
         call.idempotent()
     }
+}
+
+/// The ids that some of them hold, and their numbers.
+fn numbered<'a>(holds: impl Iterator<Item = &'a Option<Bytes>>) -> Vec<(u32, Bytes)> {
+    (1..).zip(holds).filter_map(|(number, id)| Some((number, id.clone()?))).collect()
 }
 
 impl Turn {
@@ -155,6 +173,8 @@ pub(super) struct Report {
     pub(super) to_send: u64,
     /// Messages whose records somebody has deleted.
     pub(super) gone: u64,
+    /// Jobs that have expired.
+    pub(super) expired: u64,
     /// Why nothing was claimed.
     pub(super) refused: Option<String>,
     /// Of each settlement, in the order of the call.
@@ -173,7 +193,7 @@ impl Report {
         let mut count = || u64::try_from(int()?).ok();
         let (left, recovered, died) = (count()? > 0, count()?, count()?);
         let (trimmed, to_send) = (count()?, count()?);
-        let (gone, disagree) = (count()?, count()? > 0);
+        let (gone, expired, disagree) = (count()?, count()?, count()? > 0);
         let hold = u64::try_from(int()?).ok().map(Duration::from_millis);
         let after = |at: i64| {
             let wait = u64::try_from(at.checked_sub(clock)?).unwrap_or(0);
@@ -188,6 +208,7 @@ impl Report {
                 Some(match result {
                     b'1' => Ok(Settled::Done),
                     b'd' => Ok(Settled::Dead),
+                    b'c' => Ok(Settled::Cancelled),
                     b'0' => Ok(Settled::Gone),
                     b'r' => Err(OpError::Server(String::from_utf8_lossy(&bytes()?).into_owned())),
                     _ => return None,
@@ -216,7 +237,8 @@ impl Report {
             hold,
             refused: refused.is_some(),
         };
-        let report = Self { news, recovered, died, trimmed, to_send, gone, refused, settled, claims, unsent };
+        let report =
+            Self { news, recovered, died, trimmed, to_send, gone, expired, refused, settled, claims, unsent };
         (report.settled.len() == settlements).then_some(report)
     }
 }

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use crate::conn::OpError;
 use crate::leases::Lease;
 use crate::telemetry::Delivered;
+use crate::wire::job::{JobData, held_id};
 use crate::wire::message::Member;
 
 /// A message that was claimed.
@@ -18,6 +19,8 @@ pub(crate) struct Claim {
     pub(crate) lost: u16,
     /// Epoch ms.
     pub(crate) first: u64,
+    /// What travels with it, if it is a job.
+    pub(crate) job: Option<JobData>,
     pub(crate) payload: Bytes,
     pub(crate) lease: Arc<Lease>,
 }
@@ -68,6 +71,8 @@ pub(crate) enum Settled {
     Done,
     /// The message is a dead letter now.
     Dead,
+    /// The lease is extended, and somebody has asked to cancel the job.
+    Cancelled,
     /// The delivery no longer holds: the message was settled, or is another receiver's.
     Gone,
 }
@@ -77,6 +82,8 @@ pub(crate) enum Settled {
 pub(super) struct ToSettle {
     pub(super) member: Member,
     pub(super) settlement: Settlement,
+    /// The id that it holds.
+    pub(super) holds: Option<Bytes>,
     /// The length of the payload.
     bytes: usize,
     /// Dropped without an answer: it was sent, and may have been executed.
@@ -89,12 +96,13 @@ impl ToSettle {
         settlement: Settlement,
         answer: oneshot::Sender<Result<Settled, OpError>>,
     ) -> Self {
-        Self { member: claim.member, settlement, bytes: claim.payload.len(), answer }
+        let holds = held_id(&claim.job);
+        Self { member: claim.member, settlement, holds, bytes: claim.payload.len(), answer }
     }
 
     /// A claim that no program has read. Nobody waits for the result.
     pub(super) fn unread(member: Member) -> Self {
-        Self { member, settlement: Settlement::Unread, bytes: 0, answer: oneshot::channel().0 }
+        Self { member, settlement: Settlement::Unread, holds: None, bytes: 0, answer: oneshot::channel().0 }
     }
 
     /// Whether it may have a long text.

@@ -1,6 +1,7 @@
 //! The deliveries of one receiver: gathers what its next call settles and extends, and tells what a call has
 //! done.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +13,11 @@ use super::call::{Settings, Turn};
 use super::claim::{Claim, Settled, Settlement, ToSettle};
 use super::waiting::Waiting;
 use crate::conn::{Conn, OpError, Unconfirmed};
-use crate::leases::Leases;
+use crate::leases::{Leases, ToExtend};
 use crate::outbox::Outbox;
 use crate::telemetry::{Delivered, QueueCounters};
-use crate::wire::message::{Member, Record};
+use crate::wire::job::held_id;
+use crate::wire::message::{Member, MessageId, Record};
 
 /// The most deliveries that one call settles.
 const MOST: usize = 1000;
@@ -24,6 +26,9 @@ const MOST_TEXTS: usize = 100;
 /// The most bytes of payloads that the settlements of one call read and write again, unless there is only one
 /// of them.
 const MOST_BYTES: usize = 4 << 20;
+
+/// How long a claim may be under way after its announcement, at most: the reply may have to be repeated.
+const UNDER_WAY: Duration = Duration::from_secs(60);
 
 /// Where settlements are answered, and how.
 type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, OpError>)>;
@@ -38,6 +43,8 @@ pub(super) struct Deliveries {
     unread: mpsc::UnboundedReceiver<Vec<Claim>>,
     /// Claims that were not sent to this process.
     unsent: Vec<Member>,
+    /// Messages whose jobs were cancelled lately, and when that was heard. Their claims may be under way.
+    cancelled: HashMap<MessageId, Instant>,
     /// Settlements that replicas are to confirm.
     confirming: TaskTracker,
     /// The most receives, or settlements, that were answered at a time since this was last asked for.
@@ -68,6 +75,7 @@ impl Deliveries {
             outbox,
             unread,
             unsent: Vec::new(),
+            cancelled: HashMap::new(),
             confirming: TaskTracker::new(),
             answered: 0,
         }
@@ -112,10 +120,13 @@ impl Deliveries {
             self.count(&to_settle.settlement, &result);
             answers.push((to_settle.answer, result));
         }
-        for (member, result) in turn.extend.into_iter().zip(&mut settled) {
+        for (ToExtend { member, .. }, result) in turn.extend.into_iter().zip(&mut settled) {
             match result {
-                Ok(settled) => self.leases.on_extended(&member, sent, settled == Settled::Done),
+                Ok(settled) => self.leases.on_extended(&member, sent, settled != Settled::Gone),
                 Err(_) => self.leases.on_refused(&member),
+            }
+            if result == Ok(Settled::Cancelled) {
+                self.leases.cancel(|id| id == member.id());
             }
         }
         for (to_settle, result) in turn.settle.into_iter().zip(&mut settled) {
@@ -137,8 +148,16 @@ impl Deliveries {
     }
 
     /// A call was refused that was to extend these.
-    pub(super) fn on_refused(&mut self, extend: &[Member]) {
-        extend.iter().for_each(|member| self.leases.on_refused(member));
+    pub(super) fn on_refused(&mut self, extend: &[ToExtend]) {
+        extend.iter().for_each(|one| self.leases.on_refused(&one.member));
+    }
+
+    /// Somebody has asked to cancel the jobs of these messages.
+    pub(super) fn cancel(&mut self, messages: HashSet<MessageId>) {
+        self.leases.cancel(|id| messages.contains(&id));
+        let now = Instant::now();
+        self.cancelled.retain(|_, heard| now - *heard < UNDER_WAY);
+        self.cancelled.extend(messages.into_iter().map(|message| (message, now)));
     }
 
     /// Hands out what a call has brought that was sent at `sent`, unless that is too old. What no receive
@@ -155,14 +174,19 @@ impl Deliveries {
         self.unsent.extend(unsent);
         let leases = &mut self.leases;
         let claim = |(member, record): (Member, Record)| Claim {
-            lease: leases.add(member, sent),
+            lease: leases.add(member, held_id(&record.job), sent),
             member,
             failed: record.failed,
             lost: record.lost,
             first: record.first,
+            job: record.job,
             payload: record.payload,
         };
         let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
+        if !self.cancelled.is_empty() {
+            let cancelled = &self.cancelled;
+            self.leases.cancel(|id| cancelled.contains_key(&id));
+        }
         let unwanted = if are_old { claims } else { self.waiting.hand_out(claims, &self.outbox) };
         if !unwanted.is_empty() {
             drop(self.outbox.hold(unwanted));

@@ -114,13 +114,13 @@ impl Destination {
                 break read;
             }
         };
-        let letters = letters.chunks_exact(9);
+        let letters = letters.chunks_exact(10);
         let letters =
             letters.filter(|letter| matches!(letter, [_, Reply::Bytes(score), ..] if is_to_be_sent(score)));
         let letters = letters.take(usize::try_from(waiting).unwrap_or(usize::MAX));
         let mut sent = 0;
         for letter in letters {
-            let [id, _, _, _, _, _, _, died, payload] = letter else { continue };
+            let [id, _, _, _, _, _, _, died, payload, _] = letter else { continue };
             let (id, died, payload) =
                 (id.clone().into_bytes()?, died.clone().into_int()?, payload.clone().into_bytes()?);
             let name = format!("{}-{died}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());

@@ -16,7 +16,7 @@ use super::in_flight::{Answered, InFlight, NoAnswer};
 use super::plan::{Blocked, Demand, Plan, Scope, Step, View, Wake};
 use super::waiting::Waiting;
 use crate::agreement::Pair;
-use crate::announcements::AnnouncedRetry;
+use crate::announcements::Announced;
 use crate::conn::{Conn, OpError};
 use crate::pacing::yield_once;
 use crate::pops::{PendingWake, Place, Pops};
@@ -35,7 +35,7 @@ pub(super) struct Task {
     lease: Duration,
     in_flight: InFlight,
     waiting: Arc<Waiting>,
-    announced: Arc<AnnouncedRetry>,
+    announced: Arc<Announced>,
     deliveries: Deliveries,
     plan: Plan,
     /// What the next call settles.
@@ -71,7 +71,7 @@ impl Task {
         keys: Keys,
         settings: &Settings,
         waiting: Arc<Waiting>,
-        announced: Arc<AnnouncedRetry>,
+        announced: Arc<Announced>,
         in_flight: InFlight,
     ) -> Self {
         let counters = conn.counters().queue(&keys);
@@ -120,7 +120,8 @@ impl Task {
                     let expired = self.parked.take().is_none_or(|parked| parked.expired);
                     self.on_woken(answer, expired);
                 }
-                at = self.announced.next(), if rests => self.plan.on_announced(Instant::now(), at),
+                at = self.announced.retry(), if rests => self.plan.on_announced(Instant::now(), at),
+                messages = self.announced.cancelled() => self.deliveries.cancel(messages),
                 more = self.forwarding.ended(&self.keys) => if more { self.plan.on_forwarded(Instant::now()) },
                 () = sleep_until(next) => {}
                 () = closing.cancelled(), if !self.plan.is_closed() => self.close(),
@@ -293,6 +294,10 @@ impl Task {
         self.counters.delivered(Delivered::Recovered, report.recovered);
         self.counters.delivered(Delivered::Died, report.died);
         self.counters.delivered(Delivered::Vanished, report.gone);
+        self.counters.delivered(Delivered::Expired, report.expired);
+        if report.expired > 0 {
+            events::jobs_expired(&self.keys, report.expired);
+        }
         if report.recovered > 0 {
             events::leases_ended(&self.keys, report.recovered);
         }

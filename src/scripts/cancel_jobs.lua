@@ -1,35 +1,60 @@
--- Removes pending jobs by their ids, as many as there is time for.
--- KEYS   1 timeout set   2 ordered list   3 jobs   4 scratch
+-- Removes jobs by their ids, as many as there is time for: pending ones; and those that hold their ids, whatever their state. One that
+-- is in flight is removed when its delivery ends.
+-- KEYS   1 timeout set   2 ordered list   3 jobs   4 scratch   5 notes   6 target   7 inbox   8 messages   9 retries   10 dead
+--        11 dead messages   12 receivers: their channel   13 more notes
 -- ARGV   1 µs   2 where a pass through the ordered list goes on: an index from its tail; or -1: find each job by itself
 --        3 a text that is no entry   4.. ids
--- Reply  {the next index, or -1 at the end of the list; for each id 1, 0 if there is no such job, or -1 if it is still pending}
--- Cost   each by itself: O(log n), and one native scan of the ordered list from its nearer end. In a pass: O(log n), and one
---        scan for all that a call finds, which reads a thousand entries at a time
+-- Reply  {the next index, or -1 at the end of the list; for each id 1, 0 if there is no such job, 2 if it is in flight, or -1 if
+--        the call must be repeated for it}
+-- Cost   each by itself: O(log n), and one native scan of the ordered list from its nearer end, or of the target. In a pass:
+--        O(log n), and one scan for all that a call finds, which reads a thousand entries at a time
 local budget = tonumber(ARGV[1])
 local reply, ids_of, pending = {-1}, {}, 0
 redis.call('LLEN', KEYS.ordered_list)
+check_notes()
 ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {})
 
-local function remove(i, entry)
+local function remove(i, entry, field)
     redis.call('ZREM', KEYS.timeout_set, entry)
+    if kind_of(field) ~= 'p' then
+        remove_note(payload_of(entry), due_of(field), ARGV[i])
+    end
     redis.call('HDEL', KEYS.jobs, ARGV[i])
     reply[i - 2] = 1
+end
+
+-- A receiver has it, and hears of that; at the latest when it extends the lease. The message is not delivered again.
+local function request(id, field, message)
+    redis.call('HSET', KEYS.jobs, id, 'c' .. string.sub(field, 2))
+    redis.pcall('PUBLISH', KEYS.receivers, 'cancel ' .. message)
+    return 2
 end
 
 local from = tonumber(ARGV[2])
 for i = 4, #ARGV do
     reply[i - 2] = -1
-    if from >= 0 or i == 4 or spent() < budget then
-        local entry, _, _, field = job_of(ARGV[i])
+    local entry, _, _, field = job_of(ARGV[i])
+    if i == 4 or spent() < budget or from >= 0 and entry then
         if not entry then
-            redis.call('HDEL', KEYS.jobs, ARGV[i])
-            reply[i - 2] = 0
+            local holder = holder_of(ARGV[i], field, now / 1000)
+            if holder and holder.state == 'running' then
+                reply[i - 2] = request(ARGV[i], field, holder.message)
+            else
+                if holder then
+                    remove_holder_note(holder)
+                    remove_holder(holder)
+                elseif field and kind_of(field) == 'h' and has_entry(field) then
+                    remove_note(payload_of(entry_of(field)), due_of(field), ARGV[i])
+                end
+                redis.call('HDEL', KEYS.jobs, ARGV[i])
+                reply[i - 2] = holder and 1 or 0
+            end
         elseif from < 0 then
             local count = nearer_end(field)
-            remove(i, entry)
+            remove(i, entry, field)
             redis.call('LREM', KEYS.ordered_list, count, entry)
         else
-            ids_of[entry] = i
+            ids_of[entry] = {i, field}
             pending = pending + 1
         end
     end
@@ -45,11 +70,11 @@ local is_far = 2 * from > redis.call('LLEN', KEYS.ordered_list)
 repeat
     local entries = redis.call('LRANGE', KEYS.ordered_list, -from - SLICE, -from - 1)
     for i = #entries, 1, -1 do
-        local id = ids_of[entries[i]]
-        if id then
+        local known = ids_of[entries[i]]
+        if known then
             ids_of[entries[i]] = nil
             redis.call('LSET', KEYS.ordered_list, i - 1 - #entries - from, ARGV[3])
-            remove(id, entries[i])
+            remove(known[1], entries[i], known[2])
             marked, pending = marked + 1, pending - 1
         end
     end

@@ -54,7 +54,7 @@ for i = 8, #ARGV, 3 do
         redis.call('RPUSH', KEYS.ordered_list, entry)
         -- The id may be that of a job which is pending. It keeps it.
         if not job_of(id) then
-            redis.call('HSET', KEYS.jobs, id, field_of(now, due, entry))
+            redis.call('HSET', KEYS.jobs, id, field_of('p', now, due, entry))
         end
         is_new[entry] = due
     end

@@ -1,14 +1,22 @@
 -- Offers jobs: entries whose ids are the user's, or entries that are throttled. Only once, however often the call is sent.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
---        5 jobs: id -> first offer, due time, entry   6 scratch   and the throttle of each job, if there are any
+--        5 jobs: id -> first offer, due time, entry   6 scratch
+--        with parts/holder.lua:   7 target   8 inbox   9 messages   10 retries   11 dead letters   12 dead messages   13 control
+--        14 notes: what travels with jobs   15 more notes
+--        and the throttle of each job, if there are any
 -- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
 --        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'   4 the longest wait of 'debounce' in ms
---        5 ms in which no other job is accepted   6.. time in ms, id or '', entry, time, ...
+--        5 ms in which no other job is accepted   6.. time in ms, id or '', entry, data or '', time, ...
+--        The data: flags of parts/note.lua (1 byte), what the expiry counts from ('0': an epoch, 'n'ow, or '-' if there is none),
+--        expiry in ms (6, big-endian), headers
 -- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false;
---        for each job 'stored', 'kept', 'replaced' or 'throttled', and the due time or the end of the throttling, epoch ms}
+--        for each job, or the first ones, 'stored', 'kept', 'replaced', 'running' or 'throttled', and the due time, when it is tried again, when it
+--        died or the end of the throttling, epoch ms}
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
+--        or {false}: nothing is stored, and the script with parts/holder.lua is needed
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
--- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer end
+-- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer end; if the id is held
+--        and was due, one of the target, until a million elements are looked at in all
 -- An entry that is pending under the id of a job, with its payload, is that job, also if its field was deleted
 -- by hand.
 local time = redis.call('TIME')
@@ -16,28 +24,48 @@ local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local base = tonumber(ARGV[1]) or now
 local policy, max_wait = ARGV[3], tonumber(ARGV[4])
 
+local function remembered(outcome)
+    local reply = cmsgpack.unpack(outcome)
+    if reply[1] then
+        reply[2] = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')[2] or false
+    end
+    return reply
+end
+
 -- What becomes of each job. The jobs before it in this call count as stored.
 local reply, changes, fields, accepted = {base, false}, {}, {}, {}
-local replaces, known_id, known_field = false, nil, nil
-for i = 6, #ARGV, 3 do
-    local due, id, entry = base + ARGV[i], ARGV[i + 1], ARGV[i + 2]
-    local throttle = throttle_of(i / 3 - 1)
+local replaces, has_data, known_id, known_field = false, false, nil, nil
+for i = 6, #ARGV, 4 do
+    if has_scanned_much() then
+        break
+    end
+    local due, id, entry, data = base + ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+    local throttle = throttle_of((i - 2) / 4, (#ARGV - 5) / 4)
     local left = throttle and (accepted[throttle] and tonumber(ARGV[5]) or throttled_for(throttle)) or 0
-    local pending, pending_due, first, field
+    local pending, pending_due, first, field, holder
     if id ~= '' then
         local earlier = fields[id]
         if earlier then
             pending, pending_due, first = earlier.entry, earlier.due, earlier.first
-            field = field_of(first, pending_due, pending)
+            field = field_of(earlier.kind, first, pending_due, pending)
         else
             pending, pending_due, first, field = job_of(id)
-            if pending then
+            if field and kind_of(field) ~= 'p' and not KNOWS_HOLDERS then
+                local outcome = redis.call('GET', KEYS.receipt)
+                return outcome and remembered(outcome) or {false}
+            elseif pending then
                 known_id, known_field = id, field
+            elseif KNOWS_HOLDERS then
+                holder = holder_of(id, field, now)
+                if holder then
+                    first, known_id, known_field = holder.first, id, field
+                end
             end
         end
     end
     if policy == 'debounce' then
-        due = math.max(now, math.min(due, (first or now) + max_wait))
+        -- What is not pending any more is another burst.
+        due = math.max(now, math.min(due, (pending and first or now) + max_wait))
     end
     local outcome, at = 'stored', due
     if left > 0 then
@@ -47,16 +75,40 @@ for i = 6, #ARGV, 3 do
         if policy == 'keep' or policy == 'earliest' and due >= pending_due then
             outcome, at = 'kept', pending_due
         end
+    elseif holder then
+        outcome = 'replaced'
+        if kind_of(field) == 'c' then
+            -- It is cancelled, and so is kept for nobody.
+            outcome, at = 'running', 0
+        elseif policy == 'keep' or policy == 'earliest' and (holder.state ~= 'waiting' or due >= holder.at) then
+            outcome, at = 'kept', holder.at
+        elseif holder.state == 'running' then
+            outcome, at = 'running', 0
+        end
+    end
+    local expires = 0
+    if data ~= '' then
+        local from, high, low = struct.unpack('>c1I2I4', data, 2)
+        expires = high * 4294967296 + low + (from == 'n' and (base > 0 and base or now) or 0)
     end
     if outcome == 'stored' or outcome == 'replaced' then
+        if 0 < expires and expires < due then
+            return redis.error_reply('REDELAY the job would expire before it is due')
+        end
         -- Beyond 10^15, Redisson's decoder and Lua's doubles lose digits.
         if due >= 1e15 then
             return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
         end
         local change = {
-            id = id, entry = entry, due = due, first = first or now, old = pending, old_field = field, throttle = throttle,
-            place = #reply + 1,
+            id = id, entry = entry, due = due, first = first or now, old = pending, old_field = pending and field, holder = holder,
+            -- Somebody has taken its payload without what travels with it.
+            stale = not pending and not holder and field and kind_of(field) == 'h' and has_entry(field) and field,
+            throttle = throttle, place = #reply + 1, data = data ~= '' and data, expires = expires, kind = 'p',
         }
+        if change.data then
+            change.kind = string.byte(data) % 2 == 1 and 'h' or 'd'
+            has_data = true
+        end
         changes[#changes + 1] = change
         if id ~= '' then
             fields[id] = change
@@ -64,20 +116,12 @@ for i = 6, #ARGV, 3 do
         if throttle then
             accepted[throttle] = true
         end
-        if pending and pending ~= entry then
+        if pending and (pending ~= entry or kind_of(field) ~= 'p') or holder then
             replaces = true
         end
     end
     reply[#reply + 1] = outcome
     reply[#reply + 1] = at
-end
-
-local function remembered(outcome)
-    local reply = cmsgpack.unpack(outcome)
-    if reply[1] then
-        reply[2] = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')[2] or false
-    end
-    return reply
 end
 
 if #changes == 0 then
@@ -93,7 +137,10 @@ if replaces or #changes > 1 then
     redis.call('LLEN', KEYS.ordered_list)
     -- Changes nothing, but fails if the memory is full: after the next command, nothing would.
     redis.call('SET', KEYS.receipt, '', 'XX')
-    ensure_permitted({'LREM', 'ZREM'}, {'RPUSH'})
+    if KNOWS_HOLDERS then
+        check_notes()
+    end
+    ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {'RPUSH'})
     redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
     if known_id then
         redis.call('HSET', KEYS.jobs, known_id, known_field) -- the same
@@ -108,14 +155,36 @@ end
 local function refuse(i, error, added)
     local undone = 0
     if i == 1 then
-        if not changes[1].old then
-            -- A field without an entry does no harm.
+        if not changes[1].old and not changes[1].holder then
+            -- A field without an entry does no harm, and neither does a note.
             redis.pcall('HDEL', KEYS.jobs, changes[1].id)
+            if changes[1].data then
+                pcall(remove_note, payload_of(changes[1].entry), changes[1].due, changes[1].id)
+            end
         end
         undone = (not added or type(redis.pcall('ZREM', KEYS.timeout_set, changes[1].entry)) == 'number') and 1 or 0
     end
     redis.call('SET', KEYS.receipt, cmsgpack.pack({false, error, undone}), 'PX', ARGV[2])
     return {false, error, undone}
+end
+
+-- What travels with the job waits for its payload to be claimed. What travelled with the one that it replaces does so no longer.
+-- Returns the server's error, or nil.
+local function note(change)
+    if change.old and kind_of(change.old_field) ~= 'p' then
+        remove_note(payload_of(entry_of(change.old_field)), due_of(change.old_field), change.id)
+    end
+    if change.holder then
+        remove_holder_note(change.holder)
+    elseif change.stale then
+        remove_note(payload_of(entry_of(change.stale)), due_of(change.stale), change.id)
+    end
+    if not change.data then
+        return nil
+    end
+    local data = data_of(change.due, change.id, string.byte(change.data), now, change.expires, string.sub(change.data, 9))
+    local noted = add_note(payload_of(change.entry), data)
+    return type(noted) == 'table' and noted or nil
 end
 
 -- Whether the entry stays as it is, which was pending without a field. Corrects the reply.
@@ -124,7 +193,12 @@ local function is_kept(change, due)
     reply[change.place] = is_kept and 'kept' or 'replaced'
     if is_kept then
         reply[change.place + 1] = due
-        redis.call('HSET', KEYS.jobs, change.id, field_of(change.first, due, change.entry))
+        if change.data then
+            remove_note(payload_of(change.entry), change.due, change.id)
+            change.due = due
+            note({entry = change.entry, due = due, id = change.id, data = change.data, expires = change.expires})
+        end
+        redis.call('HSET', KEYS.jobs, change.id, field_of(change.kind, change.first, due, change.entry))
     end
     return is_kept
 end
@@ -132,15 +206,21 @@ end
 local is_new, is_corrected = {}, false
 for i, change in ipairs(changes) do
     local score, is_changed = string.format('%.0f', change.due), true
-    -- The field of a job that keeps its entry stays as it is.
-    if change.id ~= '' and change.old ~= change.entry then
-        local stored = redis.pcall('HSET', KEYS.jobs, change.id, field_of(change.first, change.due, change.entry))
+    local refused = note(change)
+    if refused then
+        return refuse(i, refused.err)
+    end
+    local is_other = change.old ~= change.entry
+    -- The field of a job that keeps its entry stays as it is, unless it has data.
+    if change.id ~= '' and (is_other or change.data or kind_of(change.old_field) ~= 'p') then
+        local field = field_of(change.kind, change.first, change.due, change.entry)
+        local stored = redis.pcall('HSET', KEYS.jobs, change.id, field)
         if type(stored) == 'table' then
             return refuse(i, stored.err)
         end
     end
     local added = 0
-    if change.old ~= change.entry then
+    if is_other then
         added = redis.pcall('ZADD', KEYS.timeout_set, 'NX', score, change.entry)
         if type(added) == 'table' then
             return refuse(i, added.err)
@@ -153,7 +233,7 @@ for i, change in ipairs(changes) do
         end
     else
         -- It is the pending entry, or one whose field was deleted by hand.
-        local due = change.id ~= '' and change.old ~= change.entry and redis.pcall('ZSCORE', KEYS.timeout_set, change.entry)
+        local due = change.id ~= '' and is_other and redis.pcall('ZSCORE', KEYS.timeout_set, change.entry)
         if type(due) == 'table' then
             return refuse(i, due.err)
         elseif due then
@@ -164,9 +244,12 @@ for i, change in ipairs(changes) do
             return refuse(i, changed.err)
         end
     end
-    if change.old and change.old ~= change.entry then
+    if change.old and is_other then
         redis.call('ZREM', KEYS.timeout_set, change.old)
         redis.call('LREM', KEYS.ordered_list, nearer_end(change.old_field), change.old)
+    end
+    if change.holder then
+        remove_holder(change.holder)
     end
     if is_changed then
         if change.throttle then
@@ -179,6 +262,9 @@ if is_corrected then
     redis.call('SET', KEYS.receipt, cmsgpack.pack(reply), 'PX', ARGV[2])
 end
 -- The jobs are stored. A refusal of what follows changes nothing in that.
+if has_data then
+    announce_notes()
+end
 local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head.err then
     reply[2] = string.format('%.0f', changes[1].due)

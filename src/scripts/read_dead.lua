@@ -2,7 +2,7 @@
 -- KEYS   1 set: dead letters   2 dead messages: their content
 -- ARGV   1 the score of the last one that was read, or '' to begin   2 its id   3 most letters
 -- Reply  {the score and id of the last one it looked at, '' if there are no more; id, score, reason, last error, failures, losses, first claim
---        and death in epoch ms, payload, id, ...}
+--        and death in epoch ms, payload, data of a job or '', id, ...}
 -- Cost   O(log n) for each, and O(log n) steps to find the place. It ends behind the one with which 1 MB is exceeded
 local from = behind(ARGV[1], ARGV[2])
 local reply, bytes = {'', ''}, 0
@@ -13,8 +13,8 @@ for i = 1, #found, 2 do
     local content = redis.call('HGET', KEYS.dead_messages, id)
     local letter = letter_of(content)
     if letter and #id == 16 then
-        local reason, error, failed, lost, first, died, _, payload = unpack(letter)
-        for _, part in ipairs({id, score, reason, error, failed, lost, first, died, payload}) do
+        local reason, error, failed, lost, first, died, _, payload, data = unpack(letter)
+        for _, part in ipairs({id, score, reason, error, failed, lost, first, died, payload, data or ''}) do
             reply[#reply + 1] = part
         end
         bytes = bytes + #content

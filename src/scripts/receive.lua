@@ -4,19 +4,22 @@
 -- KEYS   1 target   2 inbox   3 messages: id -> record   4 leases: id, delivery number -> end, epoch ms
 --        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, clock, results, claims
 --        7 dead letters: id -> time, epoch ms   8 dead messages: their content   9 control   10 channel of retries
+--        11 timeout set   12 jobs   13 notes: what travels with them   14 more notes
 -- ARGV   1 id of the receiver   2 token of this call: 16 bytes that begin with the time   3 most messages
 --        4 policy of this receiver: see record.lua   5 most dead letters, or 0   6 their greatest age in ms, or 0
 --        7 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead letters)
 --        8 a random number
 --        9 what the clock showed when this receiver was last answered, epoch ms, or 0; 10 how many ms later it meant to call
 --        11 how many deliveries to acknowledge, a; 12 to extend, e; 13 to settle in another way, s
---        14.. a members, e members, then s times: verb, member, ms, reason, error
+--        14 how many of those to acknowledge are jobs that hold their ids, h; 15 of those to extend, j
+--        16.. a members, e members, then s times: verb, member, ms, reason, error; then h times: its number among the a, id; then
+--        j times: its number among the e, id
 -- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
 --        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
---        letters to be sent, messages whose records are gone, 1 if keys do not agree or 0, ms for which no more may be claimed or
+--        letters to be sent, messages whose records are gone, jobs that have expired, 1 if keys do not agree or 0, ms for which no more may be claimed or
 --        -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
 --        member of the leases, '', ... for claims whose records are not sent}
---        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'r' refused; why is in
+--        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'c' extended, and to be cancelled, 'r' refused; why is in
 --        the refusals, one for each `r` in the results.
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each message
@@ -25,10 +28,15 @@ local noted = {
     is_retry_earlier = false, -- whether the first retry is due earlier than before this call
     has_room = false, -- whether there were too many messages in flight before this call, and are no longer
     gone = 0, -- messages that had a lease or a retry, and whose records were deleted by hand
+    expired = 0, -- jobs that expired before they were claimed
+    buried = 0, -- those of them that became dead letters
 }
 local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
 local last, pause = tonumber(ARGV[9]), tonumber(ARGV[10])
 local acks, extends, others = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+-- The last arguments: of those to acknowledge, and of those to extend, the ids that they hold.
+local extended = #ARGV - 2 * ARGV[15] + 1
+local acknowledged = extended - 2 * ARGV[14]
 local _, _, lease = struct.unpack('>HHI4', policy)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -71,7 +79,8 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     end
     local out = {
         now, lease_ends or -1, retry_due or -1, left,
-        numbers[1], numbers[2], numbers[3], type(to_send) == 'number' and to_send or 0, noted.gone, numbers[4], hold, refused,
+        numbers[1], numbers[2] + noted.buried, numbers[3], type(to_send) == 'number' and to_send or 0, noted.gone, noted.expired,
+        numbers[4], hold, refused,
         results,
     }
     for _, refusal in ipairs(refusals) do
@@ -84,7 +93,7 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     return out
 end
 
-local control = redis.pcall('HMGET', KEYS.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next', 'spared')
+local control = redis.pcall('HMGET', KEYS.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next', 'spared', 'notes')
 
 local function look(last, expected)
     local has_ended = lease_ends and lease_ends <= now
@@ -145,13 +154,21 @@ local function settled(count, ok, done)
         end
     end
 end
-local at = 14
+local at = 16
 if acks > 0 then
-    settled(acks, pcall(acknowledge, ARGV, at, at + acks - 1))
+    local ok, done = pcall(acknowledge, ARGV, at, at + acks - 1)
+    if ok and acknowledged < extended then
+        pcall(end_acknowledged, ARGV, at, done, ARGV, acknowledged, extended - 1)
+    end
+    settled(acks, ok, done)
     at = at + acks
 end
 if extends > 0 then
-    settled(extends, pcall(extend, ARGV, at, at + extends - 1, string.format('%d', now + lease)))
+    local ok, done = pcall(extend, ARGV, at, at + extends - 1, string.format('%d', now + lease))
+    if ok and extended <= #ARGV then
+        pcall(mark_cancelled, ARGV, at, done, ARGV, extended, #ARGV)
+    end
+    settled(extends, ok, done)
     at = at + extends
 end
 for _ = 1, others do
@@ -165,7 +182,7 @@ end
 -- The receipt of the call before is still there, so no other try of this one was executed: it would have left
 -- its own.
 local is_first_try = receipt and #receipt >= 16
-local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try)
+local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try, control[9] or are_notes_new())
 local recovered, trimmed, apart, left, hold = 0, 0, 0, 0, -1
 local ok, refused = pcall(function()
     if control.err then

@@ -1,7 +1,7 @@
 -- Gives what receivers have left back to the target, bare, where every taker finds it: what waits for a
 -- retry; and, if no receiver was active in the last 10 s, the inbox and the messages whose leases have ended. Up to
 -- 1,000 a call, and no more than 4 MB unless one of them is longer.
--- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch
+-- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch   8 jobs   9 notes   10 more notes
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
 -- Reply  {how many went back, how many were looked at: if it is more than 0, there may be others}
 -- Clock  the server's (TIME)
@@ -66,9 +66,14 @@ local function release(members, are_deliveries)
         local is_other = are_deliveries and record and string.sub(record, 2, 5) ~= string.sub(member, 17)
         -- Once, also if it is in both sets.
         if record and is_readable(record) and not is_other then
-            redis.call('LPUSH', KEYS.target, payload_in(record))
+            if is_cancelled(record, id) then
+                end_job(data_in(record), id)
+            else
+                redis.call('LPUSH', KEYS.target, payload_in(record))
+                make_ready(record, id, true)
+                released = released + 1
+            end
             redis.call('HDEL', KEYS.messages, id)
-            released = released + 1
         end
         if are_deliveries then
             redis.call('ZREM', KEYS.leases, member)

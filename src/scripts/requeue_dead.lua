@@ -1,5 +1,6 @@
 -- Lets dead letters be delivered again at once, with the same ids and without their counts. Idempotent.
--- KEYS   1 dead letters   2 dead messages: their content   3 messages   4 retries   5 scratch   6 channel of retries
+-- KEYS   1 dead letters   2 dead messages: their content   3 messages   4 retries   5 scratch   6 channel of retries   7 jobs
+--        8 notes   9 more notes   10 control
 -- ARGV   1.. ids, up to 1,000
 -- Reply  how many of these, in their order, are no dead letters now: no more than 4 MB unless one of them is longer
 -- Clock  the server's (TIME)
@@ -23,11 +24,13 @@ for _, id in ipairs(ARGV) do
     end
     local letter = letter_of(content)
     if letter then
-        local first, delivery, payload = letter[5], letter[7], letter[8]
+        local first, delivery, payload, data = letter[5], letter[7], letter[8], letter[9]
         local message = free_id(read, id)
         -- The next receiver puts its own policy there.
-        local policy = struct.pack('>HHI4c1', 10, 5, 30000, 'k')
-        redis.call('HSET', KEYS.messages, message, header(delivery, 0, 0, policy, struct.pack('>I6', first)) .. payload)
+        local policy, claimed = struct.pack('>HHI4c1', 10, 5, 30000, 'k'), struct.pack('>I6', first)
+        local record = changed(new_record(policy, claimed) .. payload, delivery, 0, 0, policy)
+        redis.call('HSET', KEYS.messages, message, data and with_data(record, claimed, data, '') or record)
+        rename_job(data, id, message)
         redis.call('ZADD', KEYS.retries, now, message)
         added = true
     end

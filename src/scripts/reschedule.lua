@@ -1,5 +1,5 @@
 -- Changes the due time of one pending entry.
--- KEYS   1 timeout set   2 channel
+-- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 more notes
 -- ARGV   1 what the time counts from, epoch ms; or 'now': from the server's clock   2 time in ms   3 entry
 -- Reply  {the server's clock, epoch ms; the head, if its transfer may have to be started, or false}; or false if the entry
 --        is no longer pending
@@ -14,6 +14,11 @@ end
 redis.call('ZRANGE', KEYS.timeout_set, 0, 0)
 if not redis.call('ZSCORE', KEYS.timeout_set, ARGV[3]) then
     return false
+end
+local id = string.sub(ARGV[3], 2, 1 + (string.byte(ARGV[3]) or 0))
+local field = redis.call('HGET', KEYS.jobs, id)
+if field and has_entry(field) and entry_of(field) == ARGV[3] then
+    move_note(id, field, due)
 end
 local score = string.format('%.0f', due)
 redis.call('ZADD', KEYS.timeout_set, 'XX', score, ARGV[3])

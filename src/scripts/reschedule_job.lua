@@ -1,5 +1,6 @@
--- Changes the due time of a pending job.
--- KEYS   1 timeout set   2 channel   3 jobs
+-- Changes the due time of a job that is pending, or waits for a retry.
+-- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 target   6 inbox   7 messages   8 retries   9 dead   10 dead messages
+--        11 receivers: the channel of retries   12 more notes
 -- ARGV   1 what the time counts from, epoch ms; or 'now': from the server's clock   2 time in ms   3 id
 -- Reply  {the due time, epoch ms; the head, if its transfer may have to be started, or false}; or false if there is no such job
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
@@ -10,11 +11,20 @@ local due = (tonumber(ARGV[1]) or now) + ARGV[2]
 if due >= 1e15 then
     return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
 end
-local entry = job_of(ARGV[3])
-if not entry then
-    return false
-end
+local entry, _, _, field = job_of(ARGV[3])
 local score = string.format('%.0f', due)
+if not entry then
+    local holder = field and is_of_message(field) and holder_of(ARGV[3], field, now)
+    if not holder or holder.state ~= 'waiting' then
+        return false
+    end
+    redis.call('ZADD', KEYS.retries, 'XX', score, holder.message)
+    if redis.call('ZRANK', KEYS.retries, holder.message) == 0 then
+        redis.pcall('PUBLISH', KEYS.receivers, score)
+    end
+    return {due, false}
+end
+move_note(ARGV[3], field, due)
 redis.call('ZADD', KEYS.timeout_set, 'XX', score, entry)
 local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head.err or head[1] == entry then

@@ -1,22 +1,37 @@
--- Removes the ids of jobs that are no longer pending, a part of them. Clients that moved or removed the entries have left them.
+-- Removes the ids of jobs that are no longer pending, nor anything that holds its id, and what travelled with them. Clients that moved
+-- or removed the entries have left them, or those who took the payloads.
 -- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters   5 dead messages: their content
+--        6 notes   7 target   8 inbox   9 messages   10 more notes
 -- ARGV   1 fields to look at, about
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
 --        not agree, or 0}
 -- Clock  the server's (TIME)
--- Cost   O(1) for each field; no more than about 1 MB of them. The calls of all clients take one hundredth of the server's time
+-- Cost   O(1) for each field; no more than about 1 MB of them; native scans of parts of the target for up to 5 ms. The calls of all
+--        clients take one hundredth of the server's time
 -- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to read its field, so a pass
 -- looks for those that are due; and for all if there are few, or most ids are stale.
 local REST = 30000 -- ms between two passes
 local FEW = 10000
 local MOST = 500 -- entries that are looked for in one command
+local SCANNED = 10000 -- elements at each end of the target among which a payload is looked for
+local SCAN_TIME = 5000 -- µs for that
+local NOTES = 500 -- notes that one call looks at, about
+local LOOKED_AT = '-' -- the cursor of the jobs, as long as notes are left
+local OLD = 604800000 -- ms: no payload whose job does not hold its id has its data for longer
 
 local now_ms = math.floor(now / 1000)
-local cursor, next_call, foreign = unpack(redis.call('HMGET', KEYS.control, 'jobs', 'jobs-at', 'foreign'))
+local cursor, next_call, foreign, notes_at = unpack(redis.call('HMGET', KEYS.control, 'jobs', 'jobs-at', 'foreign', 'notes-at'))
 -- Receivers look for that, too, but there may be none. A key of another type is for them to report.
 local apart = are_apart(foreign) and 1 or 0
-local count = redis.call('HLEN', KEYS.jobs)
-if count == 0 then
+local count, notes = redis.call('HLEN', KEYS.jobs), redis.call('HLEN', KEYS.notes)
+if notes > 0 then
+    redis.call('HSET', KEYS.control, 'notes', '1')
+else
+    redis.call('HDEL', KEYS.control, 'notes', 'notes-at')
+    -- The hash was deleted by hand.
+    redis.call('ZREMRANGEBYRANK', KEYS.more_notes, 0, NOTES)
+end
+if count + notes == 0 then
     redis.call('HDEL', KEYS.control, 'jobs', 'jobs-at')
     return {0, -1, apart}
 end
@@ -24,38 +39,110 @@ local wait = (tonumber(next_call) or 0) - now_ms
 if wait > 0 and wait <= REST then
     return {0, wait > REST / 2 and -1 or wait, apart}
 end
+
 -- The server refuses a longer number.
-local is_cursor = cursor and #cursor < 20 and string.find(cursor, '^%d+$')
+local function is_cursor(text)
+    return text and #text < 20 and string.find(text, '^%d+$')
+end
+
+local length, waiting = redis.call('LLEN', KEYS.target), redis.call('LLEN', KEYS.inbox)
+local scan_till = nil
+
+-- Whether a payload is in the target or the inbox, or may be.
+local function may_be_ready(payload)
+    if length + waiting == 0 then
+        return false
+    end
+    scan_till = scan_till or spent() + SCAN_TIME
+    if spent() > scan_till then
+        return true
+    end
+    return length > 2 * SCANNED
+        or redis.call('LPOS', KEYS.inbox, payload, 'MAXLEN', SCANNED)
+        or redis.call('LPOS', KEYS.target, payload, 'MAXLEN', SCANNED)
+        or redis.call('LPOS', KEYS.target, payload, 'RANK', -1, 'MAXLEN', SCANNED)
+end
+
 local function read(from, number)
     return redis.call('HSCAN', KEYS.jobs, from, 'COUNT', number)
 end
-local fields, next = scan(read, is_cursor and cursor or '0', tonumber(ARGV[1]))
-local ids, entries, removed = {}, {}, 0
+local fields, next = {}, '0'
+if cursor ~= LOOKED_AT then
+    fields, next = scan(read, is_cursor(cursor) and cursor or '0', tonumber(ARGV[1]))
+end
+local found, entries, removed = {}, {}, 0
 
 local function look_for_entries()
     local scores, stale = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries)), {}
-    for n, id in ipairs(ids) do
-        if not scores[n] then
+    for n, job in ipairs(found) do
+        local id, field = unpack(job)
+        local payload = not scores[n] and kind_of(field) ~= 'p' and payload_of(entries[n])
+        if not scores[n] and not (payload and may_be_ready(payload)) then
             stale[#stale + 1] = id
+            if payload then
+                remove_note(payload, due_of(field), id)
+            end
         end
     end
     if #stale > 0 then
         removed = removed + redis.call('HDEL', KEYS.jobs, unpack(stale))
     end
-    ids, entries = {}, {}
+    found, entries = {}, {}
 end
 
 local looks_for_all = count <= FEW or redis.call('ZCARD', KEYS.timeout_set) < count / 2
 for n = 1, #fields / 2 do
-    local field = fields[2 * n]
-    if looks_for_all or #field <= 12 or due_of(field) <= now_ms then
-        ids[#ids + 1], entries[#entries + 1] = fields[2 * n - 1], entry_of(field)
+    local id, field = fields[2 * n - 1], fields[2 * n]
+    if is_of_message(field) then
+        local message = message_of(field)
+        if redis.call('HEXISTS', KEYS.messages, message) + redis.call('HEXISTS', KEYS.dead_messages, message) == 0 then
+            removed = removed + redis.call('HDEL', KEYS.jobs, id)
+        end
+    elseif not has_entry(field) then
+        removed = removed + redis.call('HDEL', KEYS.jobs, id)
+    elseif looks_for_all or due_of(field) <= now_ms then
+        found[#found + 1], entries[#entries + 1] = {id, field}, entry_of(field)
     end
-    if #ids == MOST or #ids > 0 and 2 * n == #fields then
+    if #found == MOST or #found > 0 and 2 * n == #fields then
         look_for_entries()
     end
 end
-local is_over = next == '0'
+
+-- Notes of payloads that somebody has taken without them.
+local notes_next = '0'
+if notes > 0 then
+    local function read_notes(from, number)
+        return redis.call('HSCAN', KEYS.notes, from, 'COUNT', number)
+    end
+    local some
+    some, notes_next = scan(read_notes, is_cursor(notes_at) and notes_at or '0', NOTES)
+    local function is_stale(sha1, data)
+        local field = redis.call('HGET', KEYS.jobs, id_in(data))
+        local is_known = field and has_entry(field) and due_of(field) == due_in(data)
+            and redis.sha1hex(payload_of(entry_of(field)) or '') == sha1
+        local is_old = length + waiting == 0 or due_in(data) > now_ms or due_in(data) < now_ms - OLD
+        return not is_known and (has_flag(data, HOLDS) or is_old)
+    end
+    for n = 1, #some, 2 do
+        local sha1, known = some[n], some[n + 1]
+        for _ = 1, NOTES do
+            local data, has_others = first_note(known)
+            if not is_stale(sha1, data) then
+                break
+            end
+            remove_first_note(sha1, has_others)
+            known = redis.call('HGET', KEYS.notes, sha1)
+            if not known or spent() > 2 * SCAN_TIME then
+                break
+            end
+        end
+    end
+    redis.call('HSET', KEYS.control, 'notes-at', notes_next)
+end
+local is_over = next == '0' and notes_next == '0'
+if next == '0' and not is_over then
+    next = LOOKED_AT
+end
 -- A hundred times as long as this call took.
 wait = is_over and REST or math.ceil(math.max(spent() / 10, 100))
 redis.call('HSET', KEYS.control, 'jobs', next, 'jobs-at', string.format('%.0f', now_ms + wait))

@@ -91,6 +91,7 @@ pub(crate) enum Delivered {
     Lost,
     Recovered,
     Died,
+    Expired,
     Vanished,
 }
 
@@ -335,6 +336,7 @@ impl QueueCounters {
             lost: count(Delivered::Lost),
             recovered: count(Delivered::Recovered),
             died: count(Delivered::Died),
+            expired: count(Delivered::Expired),
             vanished: count(Delivered::Vanished),
             handling: self.handling(),
         }

@@ -231,6 +231,10 @@ pub struct ReceivingStats {
     pub recovered: u64,
     /// Messages that became dead letters in calls of this client.
     pub died: u64,
+    /// Jobs that expired before anybody began with them: see
+    /// [`JobOffer::expires_after`](crate::delayed_queue::JobOffer::expires_after). Those that became dead
+    /// letters count as `died`, too.
+    pub expired: u64,
     /// Messages and dead letters that this client has found to be without content on the server: it was
     /// deleted by hand.
     pub vanished: u64,
@@ -254,6 +258,7 @@ impl ReceivingStats {
             lost: self.lost + other.lost,
             recovered: self.recovered + other.recovered,
             died: self.died + other.died,
+            expired: self.expired + other.expired,
             vanished: self.vanished + other.vanished,
             handling: self.handling.and(other.handling),
         }

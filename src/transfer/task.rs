@@ -24,7 +24,7 @@ use super::overdue::{self, Looks};
 use super::precise_sleep::PreciseSleep;
 use super::schedule::{Next, QueueId, Schedule, Transferred};
 use super::servers::{IN_FLIGHT, Servers};
-use crate::announcements::{AnnouncedRetry, Announcements};
+use crate::announcements::{Announced, Announcements};
 use crate::conn::{Conn, ServerId};
 use crate::scripts;
 use crate::telemetry::QueueCounters;
@@ -54,8 +54,8 @@ pub(super) enum Request {
     Close(Keys, Option<oneshot::Sender<()>>),
     /// The schedules of a queue have changed.
     Scheduled(Keys),
-    Follow(Bytes, Arc<AnnouncedRetry>),
-    Unfollow(Bytes, Arc<AnnouncedRetry>),
+    Follow(Bytes, Arc<Announced>),
+    Unfollow(Bytes, Arc<Announced>),
 }
 
 /// A queue that this client transfers for.

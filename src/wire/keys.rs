@@ -14,7 +14,7 @@
 //! | receipt of payloads that were returned to their list | `redelay:returned:` + tag + `:` + id |
 //! | retries that are due earlier, for other receivers | channel `redelay:receivers:` + tag |
 //! | inbox, messages, leases, retries, receipts, dead letters, control of receivers | `redelay:inbox:` … + tag; behind a second colon if the name has a brace |
-//! | jobs, throttles; schedules and their records | `redelay:jobs:` … + tag, like those |
+//! | jobs, what travels with them, throttles; schedules and their records | `redelay:jobs:` … + tag, like those |
 //! | the number of partitions of a partitioned queue | `redelay:partitions:` + tag |
 //! | scratch: absent before and after each script | `redelay:scratch:` + tag |
 //!
@@ -166,9 +166,15 @@ impl Keys {
         }
     }
 
-    /// The hash of pending jobs, by their ids.
+    /// The hash of jobs, by their ids.
     pub(crate) fn jobs(&self) -> Bytes {
         self.marked("redelay:jobs:")
+    }
+
+    /// The hash of what travels with jobs, by their payloads, and the sorted set of what travels with others
+    /// of equal payloads.
+    pub(crate) fn notes(&self) -> [Bytes; 2] {
+        ["redelay:job-notes:", "redelay:more-job-notes:"].map(|what| self.marked(what))
     }
 
     /// The sorted set of schedules by their next runs, and the hash of their records.
@@ -233,6 +239,7 @@ pub(crate) fn type_of(key: &[u8]) -> &'static str {
         "redelay:leases:",
         "redelay:retries:",
         "redelay:dead:",
+        "redelay:more-job-notes:",
         "redelay:schedules:",
     ];
     const HASHES: &[&str] = &[
@@ -242,6 +249,7 @@ pub(crate) fn type_of(key: &[u8]) -> &'static str {
         "redelay:dead-messages:",
         "redelay:control:",
         "redelay:jobs:",
+        "redelay:job-notes:",
         "redelay:schedule-records:",
     ];
     const STRINGS: &[&str] = &[
@@ -338,10 +346,19 @@ mod tests {
         let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control, .. } =
             keys.of_messages();
         let [schedules, schedule_records] = keys.schedules();
+        let [notes, more_notes] = keys.notes();
         let lists = [keys.target(), keys.ordered_list(), keys.quarantine(), keys.scratch(), &inbox];
-        let sets = [keys.timeout_set(), &leases, &retries, &dead, &schedules];
-        let hashes =
-            [keys.claims(), &messages, &receipts, &dead_messages, &control, &keys.jobs(), &schedule_records];
+        let sets = [keys.timeout_set(), &leases, &retries, &dead, &more_notes, &schedules];
+        let hashes = [
+            keys.claims(),
+            &messages,
+            &receipts,
+            &dead_messages,
+            &control,
+            &keys.jobs(),
+            &notes,
+            &schedule_records,
+        ];
         let strings =
             [keys.offered(), keys.returned(), keys.confirmed(), keys.throttle("id", b"7"), keys.partitions()];
         assert!(lists.into_iter().all(|key| type_of(key) == "list"));

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use serde::Deserialize;
+
+use super::job::JobData;
 use serde::de::{Deserializer, Visitor};
 
 /// The content of a dead letter.
@@ -15,14 +17,22 @@ pub(crate) struct Letter {
     pub(crate) first: u64,
     pub(crate) died: u64,
     pub(crate) payload: Bytes,
+    /// What travels with it, if it is a job.
+    pub(crate) job: Option<JobData>,
 }
 
 impl Letter {
     /// `None` for what another program wrote.
     pub(crate) fn parse(content: &[u8]) -> Option<Self> {
         type Parts = (Raw, Raw, f64, f64, f64, f64, f64, Raw);
-        let (reason, error, failed, lost, first, died, _delivery, payload): Parts =
-            rmp_serde::from_slice(content).ok()?;
+        type PartsOfJob = (Raw, Raw, f64, f64, f64, f64, f64, Raw, Raw);
+        let (parts, data): (Parts, _) = match rmp_serde::from_slice::<PartsOfJob>(content) {
+            Ok((reason, error, failed, lost, first, died, delivery, payload, data)) => {
+                ((reason, error, failed, lost, first, died, delivery, payload), Some(data))
+            }
+            Err(_) => (rmp_serde::from_slice(content).ok()?, None),
+        };
+        let (reason, error, failed, lost, first, died, _delivery, payload) = parts;
         let text = |raw: Raw| String::from_utf8_lossy(&raw.0).into_owned();
         Some(Self {
             reason: text(reason),
@@ -32,6 +42,7 @@ impl Letter {
             first: first as u64,
             died: died as u64,
             payload: payload.0.into(),
+            job: data.and_then(|data| JobData::parse(&data.0.into())),
         })
     }
 }
@@ -90,6 +101,7 @@ mod tests {
             first: 1_795_249_257_299,
             died: 1_795_249_257_300,
             payload: Bytes::from_static(b"\xff\0"),
+            job: None,
         };
         assert_eq!(letter, expected);
     }

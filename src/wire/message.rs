@@ -5,6 +5,8 @@ use std::fmt;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 
+use super::job::JobData;
+
 /// The id of a message. It is the same for all deliveries of the message, so it is the key that makes a
 /// handler idempotent. Ids sort by the time of the first delivery. The text has 32 hexadecimal digits; serde
 /// writes and reads that text.
@@ -47,8 +49,10 @@ impl MessageId {
 
 /// The bytes of a record before the payload.
 const HEADER: usize = 24;
-/// The version of the records here.
-const VERSION: u8 = 1;
+/// The version of the record of a message without data of a job.
+const WITHOUT_DATA: u8 = 1;
+/// That of one with such data: behind the header, the last claim, two lengths, the data, the last error.
+const WITH_DATA: u8 = 2;
 
 /// One delivery of a message, as the set of leases names it. A later delivery has another number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,16 +88,29 @@ pub(crate) struct Record {
     pub(crate) lost: u16,
     /// When it was claimed for the first time, epoch ms.
     pub(crate) first: u64,
+    /// What travels with it, if it is a job.
+    pub(crate) job: Option<JobData>,
     pub(crate) payload: Bytes,
 }
 
 impl Record {
-    /// `None` if these bytes are no record of this version.
+    /// `None` if these bytes are no record of these versions.
     pub(crate) fn parse(bytes: &Bytes) -> Option<Self> {
         let header = bytes.get(..HEADER)?;
-        if header[0] != VERSION {
-            return None;
-        }
+        let (job, payload) = match header[0] {
+            WITHOUT_DATA => (None, bytes.slice(HEADER..)),
+            WITH_DATA => {
+                let length = |at: usize| {
+                    let length = bytes.get(at..at + 2)?;
+                    Some(usize::from(u16::from_be_bytes([length[0], length[1]])))
+                };
+                let data_end = HEADER + 10 + length(HEADER + 6)?;
+                let error_end = data_end + length(HEADER + 8)?;
+                bytes.get(..error_end)?;
+                (JobData::parse(&bytes.slice(HEADER + 10..data_end)), bytes.slice(error_end..))
+            }
+            _ => return None,
+        };
         let number = |from: usize, to: usize| {
             header[from..to].iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte))
         };
@@ -102,7 +119,8 @@ impl Record {
             failed: u16::try_from(number(5, 7)).ok()?,
             lost: u16::try_from(number(7, 9)).ok()?,
             first: number(18, 24),
-            payload: bytes.slice(HEADER..),
+            job,
+            payload,
         })
     }
 }
@@ -155,11 +173,29 @@ mod tests {
         let bytes = Bytes::from(bytes);
         let record = Record::parse(&bytes).unwrap();
         let payload = Bytes::from_static(b"payload");
-        assert_eq!(record, Record { delivery: 258, failed: 3, lost: 4, first: 1_700_000_000_123, payload });
+        let (delivery, failed, lost, first) = (258, 3, 4, 1_700_000_000_123);
+        let expected = Record { delivery, failed, lost, first, job: None, payload };
+        assert_eq!(record, expected);
         for len in 0..HEADER {
             assert_eq!(Record::parse(&bytes.slice(..len)), None);
         }
-        assert_eq!(Record::parse(&Bytes::from(vec![2; 40])), None, "a later version");
+        assert_eq!(Record::parse(&Bytes::from(vec![3; 40])), None, "a later version");
+        // That of a job.
+        let mut data = vec![0, 0, 0, 0, 0, 7, 1];
+        data.extend(b"j\x01\0\0\0\0\0\x05\0\0\0\0\0\0");
+        let mut with_data = bytes[..HEADER].to_vec();
+        with_data[0] = 2;
+        with_data.extend([0, 0, 0, 0, 0, 6, 0, data.len() as u8, 0, 2]);
+        with_data.extend(&data);
+        with_data.extend(b"nopayload");
+        let with_data = Bytes::from(with_data);
+        let read = Record::parse(&with_data).unwrap();
+        let job = read.job.as_ref().unwrap();
+        assert_eq!((&job.id[..], job.holds, job.due, job.offered), (&b"j"[..], true, 7, 5));
+        assert_eq!(read, Record { job: read.job.clone(), ..expected });
+        for len in 0..with_data.len() - 7 {
+            assert_eq!(Record::parse(&with_data.slice(..len)), None, "{len}");
+        }
     }
 
     #[test]

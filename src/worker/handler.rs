@@ -33,7 +33,28 @@ pub struct Context {
     attempt: u32,
     is_last_attempt: bool,
     first_received: SystemTime,
+    job: Option<Arc<Job>>,
     pub(super) cancelled: CancellationToken,
+}
+
+/// What travels with a job.
+struct Job {
+    id: Box<[u8]>,
+    headers: Vec<(String, String)>,
+    offered_at: Option<SystemTime>,
+    due: Option<SystemTime>,
+}
+
+impl Job {
+    fn of<T>(delivery: &Delivery<T>) -> Option<Self> {
+        let headers = delivery.headers().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Some(Self {
+            id: delivery.job_id()?.into(),
+            headers: headers.collect(),
+            offered_at: delivery.offered_at(),
+            due: delivery.due(),
+        })
+    }
 }
 
 impl Context {
@@ -44,6 +65,7 @@ impl Context {
             attempt: delivery.attempt(),
             is_last_attempt: delivery.is_last_attempt(),
             first_received: delivery.first_received(),
+            job: Job::of(delivery).map(Arc::new),
             cancelled: CancellationToken::new(),
         }
     }
@@ -103,6 +125,75 @@ impl Context {
         self.is_last_attempt
     }
 
+    /// The id of the job: see [`Delivery::job_id`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// if let Some(id) = context.job_id() {
+    ///     println!("job {}", String::from_utf8_lossy(id));
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn job_id(&self) -> Option<&[u8]> {
+        self.job.as_ref().map(|job| &*job.id)
+    }
+
+    /// A header of the job: see [`Delivery::header`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// println!("trace {}", context.header("traceparent").unwrap_or("none"));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// The names and values of all [headers](Self::header).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// for (name, value) in context.headers() {
+    ///     println!("{name}: {value}");
+    /// }
+    /// # }
+    /// ```
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let headers = self.job.iter().flat_map(|job| &job.headers);
+        headers.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// When the job was offered: see [`Delivery::offered_at`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// println!("offered {:?} ago", context.offered_at().and_then(|at| at.elapsed().ok()));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn offered_at(&self) -> Option<SystemTime> {
+        self.job.as_ref().and_then(|job| job.offered_at)
+    }
+
+    /// When the job was due: see [`Delivery::due`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::worker::Context) {
+    /// println!("due at {:?}", context.due());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn due(&self) -> Option<SystemTime> {
+        self.job.as_ref().and_then(|job| job.due)
+    }
+
     /// When the message was received for the first time, by the server's clock.
     ///
     /// # Examples
@@ -116,9 +207,10 @@ impl Context {
         self.first_received
     }
 
-    /// Waits until the handler should end: its lease is certainly over, or the worker stops and its grace is
-    /// over. A handler that does not end is dropped at its next `await`: a second after the end of the grace,
-    /// or, after a lost lease, when the server says that another receiver has the message.
+    /// Waits until the handler should end: its lease is certainly over, somebody has asked to cancel the job
+    /// ([`Delivery::cancelled`]), or the worker stops and its grace is over. A handler that does not end is
+    /// dropped at its next `await`: a second after the end of the grace, or, after a lost lease, when the
+    /// server says that another receiver has the message.
     ///
     /// # Cancel safety
     /// Cancel safe.

@@ -175,7 +175,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         let (value, delivery) = delivery.into_parts();
         let handled = delivery.instrument(async { self.handler.call(value, context).await.into_outcome() });
         let mut handled = pin!(timeout(self.timeout, AssertUnwindSafe(handled).catch_unwind()));
-        let (mut lease_over, mut lost) = (pin!(delivery.cancelled()), pin!(delivery.lost()));
+        let (mut to_end, mut lost) = (pin!(delivery.cancelled()), pin!(delivery.lost()));
         let delivery = ReleaseOnDrop(Some(delivery));
         let mut is_told = false;
         let outcome = loop {
@@ -200,7 +200,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                         Ok(outcome) => break outcome,
                     }
                 }
-                () = &mut lease_over, if !is_told => {
+                () = &mut to_end, if !is_told => {
                     is_told = true;
                     cancelled.cancel();
                 }

@@ -374,5 +374,5 @@ async fn a_run_takes_no_id_away() {
     assert_eq!(delayed.job(&id).get().await.unwrap().unwrap().value, 7);
     assert!(delayed.schedule("s").remove().await.unwrap(), "the run is withdrawn, and not the job");
     assert_eq!(delayed.read_all().await.unwrap(), [7]);
-    assert!(delayed.job(&id).cancel().await.unwrap());
+    assert!(delayed.job(&id).cancel().await.unwrap().is_removed());
 }

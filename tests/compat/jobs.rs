@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redelay::delayed_queue::Offered;
+use redelay::delayed_queue::{Cancelled, Offered};
 use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until, until_within};
 use redelay_support::{HOUR, JOBS, ORDERED_LIST, TIMEOUT_SET, ms};
@@ -54,7 +54,7 @@ async fn are_free(delayed: &DelayedQueue<String>, how: &str) {
         let is_pending = match number % 6 {
             0 => job.get().await.map(|job| job.is_some()),
             1 => job.exists().await,
-            2 => job.cancel().await,
+            2 => job.cancel().await.map(Cancelled::is_removed),
             3 => job.reschedule(HOUR).await,
             4 => job.run_now().await,
             _ => Ok(false),
@@ -69,7 +69,7 @@ async fn are_free(delayed: &DelayedQueue<String>, how: &str) {
         };
         let offered = offer.await.expect("an answer");
         assert!(matches!(offered, Offered::Stored(_)), "{what}: {offered:?}");
-        assert!(job.cancel().await.expect("an answer"), "{what}");
+        assert!(job.cancel().await.expect("an answer").is_removed(), "{what}");
     }
     assert_eq!(delayed.len().await.expect("an answer"), 0, "{how}");
 }

@@ -42,7 +42,7 @@ fn commands() -> BTreeSet<String> {
     commands.extend(["blpop", "brpop"].map(str::to_owned));
     let indispensable = ["client", "eval", "info", "ping"];
     let of_sentinels = ["sentinel"];
-    let options = ["byscore", "count", "limit", "maxlen", "rank", "rev", "withscores"];
+    let options = ["bylex", "byscore", "count", "limit", "maxlen", "rank", "rev", "withscores"];
     indispensable
         .iter()
         .chain(&of_sentinels)
@@ -213,6 +213,65 @@ async fn jobs() {
         }
     })
     .await;
+}
+
+/// Those that hold their ids.
+#[tokio::test]
+async fn held_jobs() {
+    const SECOND: Duration = Duration::from_secs(1);
+    each(async |rig| {
+        rig.delayed.offer("offered", HOUR).id("a").until_done().await?;
+        stored(&["offered"])
+    })
+    .await;
+    // What it replaces or cancels is pending, ready, or a dead letter.
+    for state in ["pending", "ready", "dead"] {
+        let begin = async |rig: &Rig| {
+            let offer = rig.free.1.offer("one", if state == "pending" { HOUR } else { SECOND / 1000 });
+            offer.id("a").until_done().await.expect("nothing is missing");
+            if state != "pending" {
+                rig.free.1.job("a").run_now().await.expect("nothing is missing");
+                // Its transfer, by hand. The clients here transfer nothing.
+                let entries: Vec<Vec<u8>> = rig.server.get(["ZRANGE", TIMEOUT_SET, "0", "0"]);
+                rig.server.cmd([&b"ZREM"[..], TIMEOUT_SET.as_bytes(), &entries[0]]);
+                rig.server.cmd([&b"LREM"[..], ORDERED_LIST.as_bytes(), b"1", &entries[0]]);
+                rig.server.cmd(["LPUSH", TARGET, "one"]);
+            }
+            if state == "dead" {
+                let one = rig.free.0.receiver().receive().await.expect("nothing is missing");
+                assert_eq!(one.job_id(), Some(&b"a"[..]));
+                one.reject("no use").await.expect("nothing is missing");
+            }
+        };
+        let end = async |rig: &Rig, error: &redelay::Error| {
+            let cancelled = rig.free.1.job("a").cancel().await.expect("nothing is missing");
+            assert!(cancelled.is_removed(), "{state}: {error}");
+            for key in ["redelay:control:{q}", "redelay:receipts:{q}"] {
+                rig.server.cmd(["DEL", key]);
+            }
+        };
+        each(async |rig| {
+            begin(rig).await;
+            let replaced = rig.delayed.offer("two", HOUR).id("a").until_done().replace().await;
+            match replaced {
+                Ok(_) => stored(&["two"]),
+                Err(error) => {
+                    end(rig, &error).await;
+                    Err(error)
+                }
+            }
+        })
+        .await;
+        each(async |rig| {
+            begin(rig).await;
+            if let Err(error) = rig.delayed.job("a").cancel().await {
+                end(rig, &error).await;
+                return Err(error);
+            }
+            stored(&[])
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

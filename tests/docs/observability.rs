@@ -252,6 +252,15 @@ async fn receivers(server: &Server, listener: &Listener) {
     assert!(far[0].fields["round_trip_ms"].parse::<u64>().unwrap() >= 300, "{far:?}");
     drop((receiver, distant, proxy));
 
+    // A job that is too late.
+    let expired = client.blocking_queue("expired", codec::Long);
+    client.delayed_queue(&expired).offer(&6, Duration::ZERO).id("6").expires_after(ms(1)).await.unwrap();
+    until_async("it is ready", || async { server.list("expired").len() == 1 }).await;
+    tokio::time::sleep(ms(2)).await;
+    assert!(expired.receiver().try_receive().await.unwrap().is_none());
+    let jobs = listener.named("redelay.jobs.expired");
+    assert_eq!((jobs.len(), &*jobs[0].fields["queue"], &*jobs[0].fields["jobs"]), (1, "expired", "1"));
+
     // A handler that blocks.
     let blocked = client.blocking_queue("blocked", codec::Long);
     blocked.put(&6).await.unwrap();

@@ -16,6 +16,7 @@ mod clusters;
 mod deletions;
 mod failover;
 mod faults;
+mod held;
 mod jobs;
 mod limits;
 mod loading;

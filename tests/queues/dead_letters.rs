@@ -332,7 +332,7 @@ async fn what_is_abandoned_stays_until_the_limit_is_over() {
     server.cmd(["RPUSH", INBOX, "3"]);
     proxy.refuse(true);
     proxy.cut();
-    // A look for receivers, every sixth of the limit, makes one of the first calls. So do others, with one of
+    // A look for receivers, every sixth of the limit, makes one of the first calls. So do others, with two of
     // the second ones.
     let looks = || ["hmget", "zcard"].map(|command| server.command_calls(command) as i64);
     let [before, others_before] = looks();
@@ -341,7 +341,7 @@ async fn what_is_abandoned_stays_until_the_limit_is_over() {
     let sweeping = Queues::of_numbers(sweeping).await;
     until_async("it has looked twice", || async {
         let [calls, others] = looks();
-        calls - before >= others - others_before + 2
+        calls - before >= (others - others_before) / 2 + 2
     })
     .await;
     assert!(sweeping.ready.is_empty().await.unwrap(), "takers find nothing");

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
-use redelay::delayed_queue::{EntryFormat, Offered};
+use redelay::delayed_queue::{Cancelled, EntryFormat, Offered};
 use redelay::{Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
 use redelay_support::{
@@ -141,10 +141,10 @@ async fn a_throttle_holds_back_throttled_offers_only_and_nothing_ends_it_early()
     let other = async || delayed.offer("2", MINUTE).id("a").await.unwrap();
     assert!(matches!(other().await, Offered::Stored(_)));
     assert!(matches!(throttled().await, Offered::Kept(_)), "it begins no window");
-    assert!(job.cancel().await.unwrap());
+    assert!(job.cancel().await.unwrap().is_removed());
     assert!(matches!(throttled().await, Offered::Stored(_)));
     assert!(matches!(other().await, Offered::Kept(_)));
-    assert!(job.cancel().await.unwrap());
+    assert!(job.cancel().await.unwrap().is_removed());
     assert!(matches!(throttled().await, Offered::Throttled(_)), "after a cancellation");
     assert!(matches!(other().await, Offered::Stored(_)));
     assert!(delayed.clear().await.unwrap());
@@ -190,7 +190,7 @@ async fn a_handle_finds_reschedules_and_cancels_its_job() {
     let (server, client, delayed) = still().await;
     let job = delayed.job("order-17");
     assert!(!job.exists().await.unwrap() && job.get().await.unwrap().is_none());
-    assert!(!job.cancel().await.unwrap() && !job.reschedule(HOUR).await.unwrap());
+    assert!(!job.cancel().await.unwrap().is_removed() && !job.reschedule(HOUR).await.unwrap());
     let first = due(delayed.offer("17", HOUR).id("order-17").await.unwrap());
     let pending = job.get().await.unwrap().unwrap();
     assert_eq!((&*pending.value, pending.due), ("17", first));
@@ -203,8 +203,8 @@ async fn a_handle_finds_reschedules_and_cancels_its_job() {
     assert!(job.reschedule_at(at).await.unwrap());
     assert_eq!(job.get().await.unwrap().unwrap().due, at);
     assert!(job.exists().await.unwrap());
-    assert!(job.cancel().await.unwrap());
-    assert!(!job.exists().await.unwrap() && !job.cancel().await.unwrap());
+    assert!(job.cancel().await.unwrap().is_removed());
+    assert!(!job.exists().await.unwrap() && !job.cancel().await.unwrap().is_removed());
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
     client.shutdown().await;
 }
@@ -221,7 +221,7 @@ async fn an_id_is_free_at_once_when_somebody_else_removes_or_moves_the_job() {
     remove(&server.list(ORDERED_LIST)[0]);
     assert!(!delayed.job("a").exists().await.unwrap());
     assert!(!delayed.job("a").reschedule(MINUTE).await.unwrap());
-    assert!(!delayed.job("a").cancel().await.unwrap());
+    assert!(!delayed.job("a").cancel().await.unwrap().is_removed());
     assert!(ids(&server).is_empty(), "the field was found when it was touched");
     delayed.offer("1", HOUR).id("a").await.unwrap();
     remove(&server.list(ORDERED_LIST)[0]);
@@ -247,6 +247,10 @@ async fn a_transfer_forgets_the_ids_of_what_it_moves() {
     client.shutdown().await;
 }
 
+fn removed(answers: &[Cancelled]) -> usize {
+    answers.iter().filter(|answer| answer.is_removed()).count()
+}
+
 #[tokio::test]
 async fn many_jobs_are_offered_and_cancelled_at_once() {
     let (server, client, delayed) = still().await;
@@ -259,9 +263,13 @@ async fn many_jobs_are_offered_and_cancelled_at_once() {
     assert!(again.iter().zip(&offered).all(|(again, first)| *again == Offered::Kept(due(*first))));
     assert_eq!(server.list(ORDERED_LIST).len(), numbers.len());
     // A few by themselves, many in passes, and some that are not there.
-    assert_eq!(delayed.cancel_all(["3", "2000", "none", "3"]).await.unwrap(), 2);
+    use Cancelled::{NotFound, Removed};
+    assert_eq!(
+        delayed.cancel_all(["3", "2000", "none", "3"]).await.unwrap(),
+        [Removed, Removed, NotFound, NotFound]
+    );
     let even: Vec<_> = numbers.iter().step_by(2).cloned().collect();
-    assert_eq!(delayed.cancel_all(even.iter().chain(&even)).await.unwrap(), even.len() - 1);
+    assert_eq!(removed(&delayed.cancel_all(even.iter().chain(&even)).await.unwrap()), even.len() - 1);
     let odd: Vec<_> = numbers.iter().skip(1).step_by(2).filter(|number| *number != "3").cloned().collect();
     assert_eq!(delayed.read_all().await.unwrap(), odd);
     assert_eq!(server.zset(TIMEOUT_SET).len(), odd.len());
@@ -276,7 +284,7 @@ async fn jobs_that_are_not_in_the_list_are_cancelled() {
     let numbers: Vec<String> = (0..40).map(|number| number.to_string()).collect();
     delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
     server.cmd(["DEL", ORDERED_LIST]);
-    assert_eq!(soon(delayed.cancel_all(&numbers)).await.unwrap(), 40);
+    assert_eq!(removed(&soon(delayed.cancel_all(&numbers)).await.unwrap()), 40);
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
     client.shutdown().await;
 }
@@ -307,7 +315,7 @@ async fn an_id_is_the_id_of_the_entry() {
     assert_eq!(entry[1..256], id);
     assert_eq!(entry[256..264], 7_u64.to_le_bytes());
     assert_eq!(&entry[264..], b"payload");
-    assert!(delayed.job(id).cancel().await.unwrap());
+    assert!(delayed.job(id).cancel().await.unwrap().is_removed());
     client.shutdown().await;
 }
 
@@ -428,7 +436,7 @@ async fn a_job_is_removed_from_the_nearer_end_of_a_long_list() {
         for push in ["LPUSH", "RPUSH"] {
             server.cmd([push.as_bytes(), ORDERED_LIST.as_bytes(), &entries[at]]);
         }
-        assert!(delayed.job(at.to_string()).cancel().await.unwrap());
+        assert!(delayed.job(at.to_string()).cancel().await.unwrap().is_removed());
         // The one in between stays, too.
         assert_eq!((is_first_left(at), is_last_left(at)), (!is_near_head, is_near_head), "{at}");
         server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"0", &entries[at]]);
@@ -502,8 +510,8 @@ async fn keys_of_another_type_are_refused_and_stay() {
 async fn without_memory_no_job_is_stored() {
     let stores = ["offer", "replace", "throttle", "offer_jobs"];
     let (server, client, delayed) = WRITES.without_memory(&stores).await;
-    assert!(delayed.job("a").cancel().await.unwrap());
-    assert_eq!(delayed.cancel_all(numbers(40)).await.unwrap(), 40);
+    assert!(delayed.job("a").cancel().await.unwrap().is_removed());
+    assert_eq!(removed(&delayed.cancel_all(numbers(40)).await.unwrap()), 40);
     assert_eq!(lasting(&server).len(), 0);
     client.shutdown().await;
 }
@@ -517,7 +525,7 @@ async fn many_jobs_among_many_are_cancelled_in_several_calls() {
         with_numbers(&delayed, pending).await;
         let some = (0..pending).step_by(pending / 100).map(|number| number.to_string());
         let before = server.command_calls("evalsha");
-        assert_eq!(delayed.cancel_all(some).await.unwrap(), 100);
+        assert_eq!(removed(&delayed.cancel_all(some).await.unwrap()), 100);
         let calls = server.command_calls("evalsha") - before;
         assert_eq!(delayed.len().await.unwrap(), pending - 100);
         client.shutdown().await;
@@ -533,14 +541,14 @@ async fn with_numbers(delayed: &DelayedQueue<String>, pending: usize) {
     for numbers in numbers(pending).chunks(10_000) {
         delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
     }
-    assert!(!delayed.job("none").cancel().await.unwrap());
+    assert!(!delayed.job("none").cancel().await.unwrap().is_removed());
 }
 
 #[tokio::test]
 async fn concurrent_cancels_share_calls() {
     let (server, client, delayed) = still().await;
     with_numbers(&delayed, 20_000).await;
-    let cancel = |id: String| async { delayed.job(id).cancel().await.unwrap() };
+    let cancel = |id: String| async { delayed.job(id).cancel().await.unwrap().is_removed() };
     let before = server.command_calls("evalsha");
     assert!(cancel("77".to_owned()).await);
     assert_eq!(server.command_calls("evalsha") - before, 1, "a lone cancel");
@@ -576,7 +584,7 @@ async fn cancelling() -> (Server, Proxy, Queues<String>, Spawn<BoxFuture<'static
 
 fn cancel(queues: &Queues<String>, id: &str) -> Spawn<BoxFuture<'static, redelay::Result<bool>>> {
     let job = queues.delayed.job(id);
-    tokio_test::task::spawn(async move { job.cancel().await }.boxed())
+    tokio_test::task::spawn(async move { job.cancel().await.map(|cancelled| cancelled.is_removed()) }.boxed())
 }
 
 #[tokio::test]
@@ -611,7 +619,7 @@ async fn a_lost_reply_is_an_error_for_those_whom_it_concerns() {
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
     assert!(error.to_string().contains("`job().cancel` on the delayed queue"), "{error}");
     assert!(soon(second).await.unwrap());
-    assert!(!queues.delayed.job("0").cancel().await.unwrap());
+    assert!(!queues.delayed.job("0").cancel().await.unwrap().is_removed());
     queues.client.shutdown().await;
 }
 

@@ -408,7 +408,7 @@ async fn rows_are_written_by_serde() {
     let letter = ready.dead_letters().read(None, 1).await.unwrap().remove(0);
     assert_eq!(
         text(serde_json::to_string(&letter)),
-        r#"{"id":"ffffffffffffffffffffffff00000007","reason":"lost","error":"","failed":1,"lost":1,"first_received":1,"died":1,"payload":[48,48,48,55]}"#
+        r#"{"id":"ffffffffffffffffffffffff00000007","reason":"lost","error":"","failed":1,"lost":1,"first_received":1,"died":1,"job_id":null,"payload":[48,48,48,55]}"#
     );
     assert_eq!(serde_json::from_value::<MessageId>(json!(letter.id)).unwrap(), letter.id);
     assert!(serde_json::from_value::<MessageId>(json!("7")).is_err());
@@ -417,7 +417,7 @@ async fn rows_are_written_by_serde() {
     let message = ready.unsettled().waiting(None, 1).await.unwrap().remove(0);
     assert_eq!(
         text(serde_json::to_string(&message)),
-        r#"{"id":"ffffffffffffffffffffffff00000007","attempt":1,"first_received":1,"remaining_ms":0.0,"payload":[48,48,48,55]}"#
+        r#"{"id":"ffffffffffffffffffffffff00000007","attempt":1,"first_received":1,"remaining_ms":0.0,"job_id":null,"payload":[48,48,48,55]}"#
     );
 
     Pops { server: &server, queue: &ready, last: None }.add(7).await;

@@ -116,7 +116,7 @@ async fn what_has_a_key_is_in_its_partition() {
     let offered = orders.offer_jobs(mixed).await.unwrap();
     assert!(matches!(offered[..], [Offered::Stored(_), Offered::Kept(_), Offered::Stored(_)]), "{offered:?}");
     for id in ["order-40", "order-41"] {
-        assert!(orders.job(id).cancel().await.unwrap());
+        assert!(orders.job(id).cancel().await.unwrap().is_removed());
     }
     // Equal payloads have one partition, or each partition would accept one.
     let throttled = join_all((0..64).map(|_| orders.offer(&7, Duration::ZERO).throttle(HOUR))).await;
@@ -134,7 +134,7 @@ async fn what_has_a_key_is_in_its_partition() {
     assert!(sizes.iter().all(|size| *size > 0), "{sizes:?}");
     let job = orders.job("order-7");
     assert_eq!(job.get().await.unwrap().unwrap().value, 107);
-    assert!(job.cancel().await.unwrap() && !job.exists().await.unwrap());
+    assert!(job.cancel().await.unwrap().is_removed() && !job.exists().await.unwrap());
     let schedule = orders.schedule("nightly").every(HOUR * 24).start(SystemTime::now() + HOUR);
     assert!(schedule.upsert(&1).await.unwrap().is_some());
     assert!(orders.schedule("nightly").remove().await.unwrap());

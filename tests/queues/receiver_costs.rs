@@ -213,10 +213,11 @@ async fn a_hundred_ended_leases_cost_sixteen_receivers_a_script_each() {
     let mut expected: Vec<_> = payloads.into_iter().map(|payload| (payload, 2)).collect();
     expected.sort_unstable();
     assert_eq!(got, expected, "each once");
-    // Beside the looks, each receiver gives a sign of life every fifth of its lease.
+    // Beside the looks, each receiver gives a sign of life every fifth of its lease. Those that looked first
+    // may have been early, and hear of the messages then.
     let signs = RECEIVERS * (1 + took.as_millis() as usize * 5 / LEASE as usize);
     println!("{scripts} scripts in {took:?}, with up to {signs} signs of life");
-    assert!(scripts as usize <= RECEIVERS + signs, "{scripts} scripts, with up to {signs} signs of life");
+    assert!(scripts as usize <= 2 * RECEIVERS + signs, "{scripts} scripts, with up to {signs} signs of life");
 }
 
 /// Lets this number of tasks receive a backlog. Returns how many calls the receiver had in flight at most:

@@ -19,7 +19,7 @@ use futures::future::try_join_all;
 use messages::Messages;
 use redelay::blocking_queue::RateLimit;
 use redelay::codec::{self, Codec, CodecError};
-use redelay::delayed_queue::{EntryFormat, Offered};
+use redelay::delayed_queue::{Cancelled, EntryFormat, JobState, Offered};
 use redelay::{BlockingQueue, Client, DelayedQueue};
 use redelay_compat_values::JavaValues;
 use serde::de::Error as _;
@@ -193,9 +193,10 @@ impl Peer {
                 }
                 Ok(Value::Array(taken).to_string())
             }
-            ["job", queue, id, value, delay, policy] => {
+            [held @ ("job" | "jobheld"), queue, id, value, delay, policy] => {
                 let value = json(value)?;
                 let job = self.delayed(queue).offer(&value, millis(delay)?).id(id);
+                let job = if *held == "jobheld" { job.until_done() } else { job };
                 let job = match policy.split_once(':') {
                     None if policy == "keep" => job.keep(),
                     None if policy == "replace" => job.replace(),
@@ -208,6 +209,7 @@ impl Peer {
                     Offered::Stored(_) => "stored",
                     Offered::Kept(_) => "kept",
                     Offered::Replaced(_) => "replaced",
+                    Offered::Running => "running",
                     Offered::Throttled(_) => "throttled",
                     other => return Err(format!("{other:?}").into()),
                 };
@@ -223,7 +225,26 @@ impl Peer {
                     })
                     .to_string())
             }
-            ["jobcancel", queue, id] => Ok(self.delayed(queue).job(id).cancel().await?.to_string()),
+            ["jobcancel", queue, id] => {
+                let cancelled = match self.delayed(queue).job(id).cancel().await? {
+                    Cancelled::Removed => "true",
+                    Cancelled::Requested => "\"requested\"",
+                    _ => "false",
+                };
+                Ok(cancelled.to_owned())
+            }
+            ["jobstate", queue, id] => {
+                let state = match self.delayed(queue).job(id).state().await? {
+                    None => "none",
+                    Some(JobState::Pending { .. }) => "pending",
+                    Some(JobState::Ready) => "ready",
+                    Some(JobState::InFlight { .. }) => "inflight",
+                    Some(JobState::Waiting { .. }) => "waiting",
+                    Some(JobState::Dead { .. }) => "dead",
+                    Some(other) => return Err(format!("{other:?}").into()),
+                };
+                Ok(format!("\"{state}\""))
+            }
             ["jobmove", queue, id, delay] => {
                 Ok(self.delayed(queue).job(id).reschedule(millis(delay)?).await?.to_string())
             }

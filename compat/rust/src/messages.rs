@@ -167,7 +167,9 @@ impl Messages {
     /// Keeps a delivery under its id, and prints it. An older delivery of the message no longer holds.
     fn named(&mut self, queue: &str, delivery: Delivery<Value>) -> String {
         let (id, attempt) = (delivery.id().to_string(), delivery.attempt());
-        let printed = format!(r#"{{"id":"{id}","attempt":{attempt},"value":{}}}"#, delivery.value());
+        let job = delivery.job_id().map(|id| format!(r#""job":{},"#, json!(String::from_utf8_lossy(id))));
+        let job = job.unwrap_or_default();
+        let printed = format!(r#"{{"id":"{id}","attempt":{attempt},{job}"value":{}}}"#, delivery.value());
         self.deliveries.insert(name(queue, &id), Named::Held(Box::new(delivery)));
         printed
     }

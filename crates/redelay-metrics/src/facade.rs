@@ -71,7 +71,7 @@ pub(crate) fn queue(name: &str, last: &QueueStats, stats: &QueueStats) {
 }
 
 /// What this client has counted of a queue.
-fn counters(stats: &QueueStats) -> [Count; 15] {
+fn counters(stats: &QueueStats) -> [Count; 16] {
     let receiving = &stats.receiving;
     [
         ("redelay_queue_received_total", receiving.received),
@@ -83,6 +83,7 @@ fn counters(stats: &QueueStats) -> [Count; 15] {
         ("redelay_queue_lost_total", receiving.lost),
         ("redelay_queue_recovered_total", receiving.recovered),
         ("redelay_queue_died_total", receiving.died),
+        ("redelay_queue_expired_total", receiving.expired),
         ("redelay_queue_vanished_total", receiving.vanished),
         ("redelay_queue_transfers_total", stats.transfers),
         ("redelay_queue_transferred_total", stats.transferred),

@@ -17,7 +17,7 @@ pub async fn extend(unpaid: &DelayedQueue<String>, id: &str, delay: Duration) ->
 
 /// `ZREM` and `HDEL`. Returns false if it is too late.
 pub async fn paid(unpaid: &DelayedQueue<String>, id: &str) -> Result<bool> {
-    unpaid.job(id).cancel().await
+    Ok(unpaid.job(id).cancel().await?.is_removed())
 }
 
 /// `HGET`, and `get` knows the due time, too.

@@ -13,7 +13,8 @@ pub async fn start(timers: &DelayedQueue<i64>, requests: &[(i64, Duration)]) -> 
 
 /// Cancels the timers of requests that were answered. Returns how many had not ended.
 pub async fn answered(timers: &DelayedQueue<i64>, requests: &[i64]) -> Result<usize> {
-    timers.cancel_all(requests.iter().map(i64::to_string)).await
+    let cancelled = timers.cancel_all(requests.iter().map(i64::to_string)).await?;
+    Ok(cancelled.into_iter().filter(|one| one.is_removed()).count())
 }
 
 /// Calls `on_timeout` for each request whose timer ends, until the client stops taking.

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, put};
 use axum::{Json, Router};
 use redelay::client::ClientConfig;
-use redelay::delayed_queue::Offered;
+use redelay::delayed_queue::{Cancelled, Offered};
 use redelay::worker::{Backoff, Context, Outcome};
 use redelay::{BlockingQueue, DelayedQueue, Worker, codec};
 use serde::{Deserialize, Serialize};
@@ -81,8 +81,8 @@ async fn find(State(queues): State<Queues>, Path(id): Path<String>) -> Result<Js
 /// `DELETE /reminders/{id}`
 async fn cancel(State(queues): State<Queues>, Path(id): Path<String>) -> Result<StatusCode, Failed> {
     match queues.pending.job(id).cancel().await.map_err(failed)? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Ok(StatusCode::NOT_FOUND),
+        Cancelled::Removed => Ok(StatusCode::NO_CONTENT),
+        _ => Ok(StatusCode::NOT_FOUND),
     }
 }
 

@@ -8,27 +8,18 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, join_all};
-use serde::Serialize;
-use sha2::{Digest, Sha256};
+use futures::future::BoxFuture;
 
 use super::check_id;
-use crate::conn::Reply;
-use crate::delayed_queue::offer::{self, Place, PlaceOf};
+use super::data::{Data, Expiry};
+use super::sending::{Offered, Part, Policy, Prepare, Prepared};
+use crate::delayed_queue::offer::{self, PlaceOf};
 use crate::delayed_queue::store::When;
 use crate::delayed_queue::{DelayedQueue, Offer};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::queue::Op;
-use crate::scripts::{self, REMEMBERED_MS};
-use crate::telemetry::events::Span;
 use crate::wire::entry::{self, EntryFormat};
-use crate::wire::keys::Keys;
 use crate::wire::time;
-
-/// The most jobs of one call.
-const CALL: usize = 1000;
-/// The most jobs of one call that may replace others, each with a scan of the ordered list.
-const REPLACING: usize = 16;
 
 /// Jobs on their way into a delayed queue: payloads with ids. [`Offer::id`] and [`DelayedQueue::offer_jobs`]
 /// return it, and [`Offer::throttle`] for a payload without an id.
@@ -78,92 +69,10 @@ const REPLACING: usize = 16;
 #[must_use = "an offer stores nothing until it is awaited"]
 pub struct JobOffer<R = Offered>(State<R>);
 
-/// What happened to a job that was offered. The times are by the server's clock.
-///
-/// # Examples
-/// ```
-/// # fn example(offered: redelay::delayed_queue::Offered) {
-/// if let redelay::delayed_queue::Offered::Throttled(until) = offered {
-///     println!("too many; the next one is accepted at {until:?}");
-/// }
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Offered {
-    /// It is stored, and due at this time.
-    Stored(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-    /// The id was taken, and the pending job stays. This is its due time.
-    Kept(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-    /// The id was taken, and the new job has replaced the old one. This is the due time.
-    Replaced(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-    /// Another job was accepted recently. The next one is accepted from this time on.
-    Throttled(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
-}
-
 enum State<R> {
     /// Not polled yet. `None` after the first poll.
     Prepared(Option<Result<Box<Prepared<R>>>>),
     Running(BoxFuture<'static, Result<R>>),
-}
-
-/// Jobs that are ready to be sent.
-struct Prepared<R> {
-    parts: Vec<Part>,
-    verb: &'static str,
-    when: When,
-    timeout: Option<Duration>,
-    policy: Policy,
-    throttle: Option<Duration>,
-    /// What the future returns.
-    result: fn(Vec<Offered>) -> R,
-}
-
-/// Those that go to one place.
-struct Part {
-    place: Place,
-    jobs: Vec<Prepare>,
-}
-
-/// One of them.
-struct Prepare {
-    /// Its place in the result.
-    number: usize,
-    time: u64,
-    /// Empty for a payload without an id.
-    id: Bytes,
-    entry: Bytes,
-}
-
-/// What to do while an id is taken.
-#[derive(Clone, Copy, Debug)]
-enum Policy {
-    Keep,
-    Replace,
-    KeepEarliest,
-    Debounce(Duration),
-}
-
-impl Policy {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Replace => "replace",
-            Self::KeepEarliest => "earliest",
-            Self::Debounce(_) => "debounce",
-        }
-    }
-
-    /// The option that sets a policy about a pending job, which only an id can find.
-    fn needs_id(self) -> Option<&'static str> {
-        match self {
-            Self::Keep => None,
-            Self::Replace => Some("replace"),
-            Self::KeepEarliest => Some("keep_earliest"),
-            Self::Debounce(_) => Some("debounce"),
-        }
-    }
 }
 
 fn entry_of(op: Op<'_>, format: EntryFormat, id: &Bytes, payload: &[u8]) -> Result<Bytes> {
@@ -236,6 +145,7 @@ impl Offer {
                 timeout,
                 policy: Policy::Keep,
                 throttle: None,
+                data: Data::default(),
                 result: |offered| offered[0],
             }))
         })))
@@ -290,6 +200,7 @@ impl<T: 'static> DelayedQueue<T> {
                 timeout: None,
                 policy: Policy::Keep,
                 throttle: None,
+                data: Data::default(),
                 result: |offered| offered,
             }))
         };
@@ -404,6 +315,123 @@ impl<R> JobOffer<R> {
         self.with(|job| job.throttle = Some(window))
     }
 
+    /// **The id is taken until the job is done**: until its message is acknowledged, removed or cancelled,
+    /// not only until it is due. It stays taken while the payload is ready, while a handler works on it,
+    /// while it waits for a retry, and as a dead letter. Without this option it is free once the job is due.
+    ///
+    /// While the id is taken, an offer of it answers, whether or not it has this option itself:
+    ///
+    /// | the job is | [`keep`](Self::keep) and [`keep_earliest`](Self::keep_earliest) | [`replace`](Self::replace) and [`debounce`](Self::debounce) |
+    /// |---|---|---|
+    /// | pending | as without this option | as without this option |
+    /// | ready, or a dead letter | [`Offered::Kept`] | [`Offered::Replaced`]: it is removed, and the new job is pending |
+    /// | waiting for a retry | [`Offered::Kept`]; `keep_earliest` replaces it if the new job is due before the retry | [`Offered::Replaced`] |
+    /// | in the hands of a handler | [`Offered::Kept`] | [`Offered::Running`]: nothing is stored |
+    ///
+    /// **What takes payloads without a receiver ends the job**: `take`, and whatever Java does with a
+    /// payload. The id is found to be free then by the next offer of it, or within a minute. Payloads that
+    /// are equal are interchangeable: of several such jobs, the one that was due first is the first to be
+    /// done.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::delayed_queue::Offered;
+    /// # async fn example(callbacks: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// let offer = callbacks.offer(&17, Duration::from_secs(60)).id("merchant-17").until_done();
+    /// if let Offered::Kept(_) = offer.await? {
+    ///     println!("the callback of this merchant is not done yet");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn until_done(self) -> Self {
+        self.with(|job| job.data.holds = true)
+    }
+
+    /// Sends a header with the job: what the handler reads by
+    /// [`Context::header`](crate::worker::Context::header) or [`Delivery::header`](crate::Delivery::header),
+    /// for example the id of a trace. Call [`Offer::id`] before it. The list of ready payloads has nothing
+    /// but payloads, so headers wait beside it, under the SHA-1 of the payload. A payload without an id has
+    /// none.
+    ///
+    /// A name has 1 to 255 letters of ASCII, digits, `-`, `_` or `.`; a value is any text. All of them
+    /// together have up to 1,024 bytes, with 3 for the lengths of each. A second header of the same name
+    /// replaces the first.
+    ///
+    /// What takes payloads without a receiver sees no headers: `take`, `poll` and Java. Payloads that are
+    /// equal are interchangeable: the first one to be delivered has the headers of the one that was due
+    /// first.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>, trace: &str) -> redelay::Result<()> {
+    /// orders.offer(&17, Duration::from_secs(60)).id("order-17").header("traceparent", trace).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.with(|job| job.data.set_header(name.into(), value.into()))
+    }
+
+    /// If no receiver has begun with the job this long after the offer, it becomes a dead letter with the
+    /// reason `expired`; or is discarded, with [`discard_if_expired`](Self::discard_if_expired). Call
+    /// [`Offer::id`] before it.
+    ///
+    /// That happens when a receiver finds it: until then, it counts as ready. It is counted
+    /// ([`ReceivingStats::expired`](crate::stats::ReceivingStats::expired)), and reported by the event
+    /// `redelay.jobs.expired`. A job that has begun does not expire: its retries go on. What takes payloads
+    /// without a receiver, `take`, `poll` and Java, takes expired ones, too. The offer is refused if the job
+    /// would expire before it is due; a job that is rescheduled behind its expiry expires when it is due.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(calls: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// // In a minute, and not if all handlers are busy for an hour.
+    /// let (delay, most) = (Duration::from_secs(60), Duration::from_secs(3660));
+    /// calls.offer(&17, delay).id("call-17").expires_after(most).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expires_after(self, duration: Duration) -> Self {
+        self.with(|job| job.data.expires = Some(Expiry::After(duration)))
+    }
+
+    /// The same at a time, by the server's clock: see [`expires_after`](Self::expires_after).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::{Duration, SystemTime};
+    /// # async fn example(calls: redelay::DelayedQueue<i64>, midnight: SystemTime) -> redelay::Result<()> {
+    /// calls.offer(&17, Duration::from_secs(60)).id("call-17").expires_at(midnight).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn expires_at(self, time: impl Into<SystemTime>) -> Self {
+        self.with(|job| job.data.expires = Some(Expiry::At(time.into())))
+    }
+
+    /// A job that [expires](Self::expires_after) is deleted, and is no dead letter.
+    ///
+    /// **Use it only if every consumer of the queue is a receiver or a worker.** If `take` or Java takes the
+    /// payload, its expiry stays behind for a minute. An equal payload that comes in that time is taken for
+    /// it, and deleted.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(calls: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// let call = calls.offer(&17, Duration::ZERO).id("call-17").expires_after(Duration::from_secs(60));
+    /// call.discard_if_expired().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn discard_if_expired(self) -> Self {
+        self.with(|job| job.data.is_discarded = true)
+    }
+
     /// Uses this timeout for each call instead of the client's command timeout, as [`Offer::timeout`].
     ///
     /// # Examples
@@ -417,148 +445,6 @@ impl<R> JobOffer<R> {
     /// ```
     pub fn timeout(self, timeout: Duration) -> Self {
         self.with(|job| job.timeout = Some(timeout))
-    }
-}
-
-impl Prepare {
-    /// What decides where it goes: its id, or its payload, so that equal ones are throttled together.
-    fn key(&self) -> &[u8] {
-        if self.id.is_empty() { entry::payload(&self.entry).unwrap_or_default() } else { &self.id }
-    }
-
-    fn throttle(&self, keys: &Keys) -> Bytes {
-        if self.id.is_empty() {
-            // The processes of a service must agree on it, so it is a hash that is the same everywhere.
-            keys.throttle("payload", &Sha256::digest(entry::payload(&self.entry).unwrap_or_default()))
-        } else {
-            keys.throttle("id", &self.id)
-        }
-    }
-}
-
-/// What the options come to, in milliseconds.
-#[derive(Clone, Copy)]
-struct Limits {
-    max_wait: u64,
-    throttle: u64,
-}
-
-impl<R> Prepared<R> {
-    async fn offer(self) -> Result<R> {
-        let Some(first) = self.parts.first() else { return Ok((self.result)(Vec::new())) };
-        let op = first.place.queue.op(self.verb);
-        op.ensure_open()?;
-        let limits = self.limits(op)?;
-        let count = self.parts.iter().map(|part| part.jobs.len()).sum();
-        let mut offered = vec![None; count];
-        // To the end, even if one fails: of a part that is dropped, no caller learns what is stored.
-        let results = join_all(self.parts.iter().map(|part| self.offer_part(part, limits))).await;
-        let (mut stored, mut failed) = (0, None::<Error>);
-        for (part, (results, error)) in self.parts.iter().zip(results) {
-            stored += results.len();
-            // Of what is unknown, no other error may say that it is not stored.
-            failed = match (failed, error) {
-                (Some(known), Some(error)) if error.is_outcome_unknown() && !known.is_outcome_unknown() => {
-                    Some(error)
-                }
-                (failed, error) => failed.or(error),
-            };
-            for (job, result) in part.jobs.iter().zip(results) {
-                offered[job.number] = Some(result);
-            }
-        }
-        match failed {
-            Some(error) => Err(error.after_parts(stored, "jobs were offered")),
-            None => Ok((self.result)(offered.into_iter().flatten().collect())),
-        }
-    }
-
-    fn limits(&self, op: Op<'_>) -> Result<Limits> {
-        let jobs = || self.parts.iter().flat_map(|part| &part.jobs);
-        let millis = |duration| time::millis(duration).map_err(|why| op.invalid(why));
-        let throttle = match self.throttle {
-            Some(Duration::ZERO) => {
-                return Err(op.invalid("throttle(0) holds nothing back; use 1 ms or more, or leave it out"));
-            }
-            window => millis(window.unwrap_or_default())?,
-        };
-        if let (Some(option), true) = (self.policy.needs_id(), jobs().any(|job| job.id.is_empty())) {
-            return Err(op.invalid(format!(
-                "{option}() is about a pending job of the same id, and this payload has no id: call id(…) on the offer first"
-            )));
-        }
-        let mut max_wait = 0;
-        if let Policy::Debounce(most) = self.policy {
-            max_wait = millis(most)?;
-            let latest = jobs().map(|job| job.time).max().unwrap_or(0);
-            if self.when == When::After && max_wait < latest {
-                return Err(op.invalid(format!(
-                    "a maximum wait of {max_wait} ms is below the delay of {latest} ms: raise debounce(…), or lower the delay"
-                )));
-            }
-        }
-        Ok(Limits { max_wait, throttle })
-    }
-
-    /// What became of the jobs of one place, up to the first call that failed.
-    async fn offer_part(&self, part: &Part, limits: Limits) -> (Vec<Offered>, Option<Error>) {
-        let op = part.place.queue.op(self.verb);
-        let mut offered = Vec::with_capacity(part.jobs.len());
-        let offering = async {
-            let most = if matches!(self.policy, Policy::Keep) { CALL } else { REPLACING };
-            for jobs in part.jobs.chunks(most) {
-                offered.extend(self.offer_some(op, &part.place, jobs, limits).await?);
-            }
-            Ok(())
-        };
-        let error = Span::offer(&part.place.queue.keys, part.jobs.len()).run(offering).await.err();
-        (offered, error)
-    }
-
-    async fn offer_some(
-        &self,
-        op: Op<'_>,
-        place: &Place,
-        jobs: &[Prepare],
-        Limits { max_wait, throttle }: Limits,
-    ) -> Result<Vec<Offered>> {
-        let Place { queue, batcher } = place;
-        let keys = &queue.keys;
-        let ids = keys.jobs();
-        let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
-        let script = if throttle > 0 { &scripts::OFFER_THROTTLED } else { &scripts::OFFER_JOBS };
-        let call = |receipt: &Bytes, base: String| {
-            let named =
-                [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
-            let args = jobs
-                .iter()
-                .flat_map(|job| [Bytes::from(job.time.to_string()), job.id.clone(), job.entry.clone()]);
-            script
-                .on(&named)
-                .keys(throttles.iter().cloned())
-                .arg(base)
-                .number(REMEMBERED_MS)
-                .arg(self.policy.word())
-                .number(max_wait)
-                .number(throttle)
-                .args(args)
-        };
-        let reply = batcher.offer_jobs(self.timeout, self.when, call).await;
-        let mut parts = reply.map_err(|error| op.failed(error))?.into_iter();
-        let (_base, head) = (parts.next(), parts.next().unwrap_or(Reply::Nil));
-        op.on_head(op.optional_score(head)?);
-        let mut offered = Vec::with_capacity(jobs.len());
-        while let (Some(outcome), Some(at)) = (parts.next(), parts.next()) {
-            let at = time::from_epoch_millis(op.int(at)?.unsigned_abs());
-            offered.push(match op.optional_bytes(outcome)?.as_deref() {
-                Some(b"stored") => Offered::Stored(at),
-                Some(b"kept") => Offered::Kept(at),
-                Some(b"replaced") => Offered::Replaced(at),
-                Some(b"throttled") => Offered::Throttled(at),
-                _ => return Err(op.failed(queue.conn.desynchronised())),
-            });
-        }
-        if offered.len() == jobs.len() { Ok(offered) } else { Err(op.failed(queue.conn.desynchronised())) }
     }
 }
 

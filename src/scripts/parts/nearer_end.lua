@@ -1,5 +1,5 @@
 -- Finds the end of the ordered list that a job is nearer to, from which LREM scans. A part of the scripts that remove
--- jobs, behind parts/job.
+-- jobs, behind parts/field.
 -- Provides  nearer_end
 -- The list is in the order in which entries were stored. A job that was replaced lies further back than its first offer says, but
 -- its field has the due time of its present entry. A wrong answer only costs time.
@@ -10,7 +10,7 @@ local function field_at(index)
     local entry = redis.pcall('LRANGE', KEYS.ordered_list, index, index)[1]
     if entry then
         local field = redis.pcall('HGET', KEYS.jobs, string.sub(entry, 2, 1 + (string.byte(entry) or 0)))
-        return type(field) == 'string' and #field > 12 and entry_of(field) == entry and field or nil
+        return type(field) == 'string' and has_entry(field) and entry_of(field) == entry and field or nil
     end
 end
 

@@ -2,9 +2,9 @@
 -- that are throttled.
 -- Provides  throttle_of, throttled_for, start_throttle
 
--- The key of the job with this number, from 1 on.
-local function throttle_of(number)
-    return KEYS[6 + number]
+-- The key of the job with this number, from 1 on, of so many.
+local function throttle_of(number, count)
+    return KEYS[#KEYS - count + number]
 end
 
 -- For how many more ms no other job is accepted; not above 0 if one is.

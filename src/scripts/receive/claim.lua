@@ -5,11 +5,12 @@
 -- that is repeated, 128 KB are sent.
 -- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
 -- A short set is a list otherwise, in which each of these commands searches from the start.
-local Claims = {BYTES = 1048576, AGAIN = 131072, MANY = 16, LONG = string.rep('x', 65)}
+local Claims = {BYTES = 1048576, AGAIN = 131072, EXPIRED = 1000, MANY = 16, LONG = string.rep('x', 65)}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
-function Claims.new(noted, token, policy, now, till, is_first_try)
+function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
     return {
+        has_notes = has_notes, now = now, expired = 0,
         noted = noted, token = token, policy = policy, till = till, till_text = string.format('%d', till),
         first = struct.pack('>I6', now), is_first_try = is_first_try, ids = {}, members = {}, records = {}, bytes = 0,
         -- The new messages among them have numbers in a row. The others are named by their members.
@@ -61,20 +62,25 @@ function Claims.retries(claims, most, now)
             if bytes > Claims.BYTES and #claims.members > 0 then
                 return
             end
-            local delivery, failed, lost = counts(record)
-            record = header(delivery + 1, failed, lost, claims.policy, first_of(record)) .. payload_in(record)
-            redis.call('HSET', KEYS.messages, id, record)
-            local member = id .. string.sub(record, 2, 5)
-            redis.call('ZADD', KEYS.leases, claims.till_text, member)
-            redis.call('ZREM', KEYS.retries, id)
             claims.bytes = bytes
-            Claims.add(claims, id, member, record)
-            claims.redelivered[#claims.redelivered + 1] = member
+            if is_cancelled(record, id) then
+                redis.call('HDEL', KEYS.messages, id)
+                end_job(data_in(record), id)
+            else
+                local delivery, failed, lost = counts(record)
+                record = claimed_again(changed(record, delivery + 1, failed, lost, claims.policy), claims.first)
+                redis.call('HSET', KEYS.messages, id, record)
+                local member = id .. string.sub(record, 2, 5)
+                redis.call('ZADD', KEYS.leases, claims.till_text, member)
+                Claims.add(claims, id, member, record)
+                claims.redelivered[#claims.redelivered + 1] = member
+            end
+            redis.call('ZREM', KEYS.retries, id)
         end
     end
 end
 
--- Whether new messages may have these ids, the next `count` ones of the call. If the receipt was
+-- Whether new messages may have these ids, the next `count` ones of the call; or those of messages that have expired. If the receipt was
 -- deleted by hand, another try may have given them to messages, which must not be overwritten: they are delivered
 -- again when their leases end.
 local function are_free(claims, count)
@@ -82,9 +88,12 @@ local function are_free(claims, count)
     for number = #claims.members, #claims.members + count - 1 do
         ids[#ids + 1] = new_id(claims.token, number)
     end
+    for number = 65535 - claims.expired, 65536 - claims.expired - count, -1 do
+        ids[#ids + 1] = new_id(claims.token, number)
+    end
     local messages = redis.pcall('HMGET', KEYS.messages, unpack(ids))
     local letters = redis.pcall('HMGET', KEYS.dead_messages, unpack(ids))
-    for i = 1, count do
+    for i = 1, #ids do
         if messages[i] or letters[i] then
             return false
         end
@@ -92,11 +101,144 @@ local function are_free(claims, count)
     return true
 end
 
+-- Whether the note with this data is of a pending job, whose entry has this due time, or none. The entry of a job that holds its id
+-- is the only one of this id.
+local function is_pending(data, due)
+    return due and (has_flag(data, HOLDS) or tonumber(due) == due_in(data))
+end
+
+-- The next note of this payload, behind this data, whose entry is not pending.
+local function later_note(sha1, data, payload)
+    for _ = 1, 16 do
+        data = next_note(sha1, data)
+        if not data then
+            return nil
+        end
+        local id = id_in(data)
+        local entry = entry_with(id, payload)
+        if not is_pending(data, redis.call('ZSCORE', KEYS.timeout_set, entry)) then
+            return {sha1 = sha1, data = data, note = data, id = id, entry = entry, is_later = true}, redis.call('HGET', KEYS.jobs, id)
+        end
+    end
+end
+
+-- What becomes of the id: a message holds it if it still has this job. Then, when that was offered first. Another job may have it.
+local function take_id(job, field)
+    local is_ours = field and has_entry(field) and entry_of(field) == job.entry
+    if is_ours and kind_of(field) == 'd' then
+        job.frees = true
+    elseif is_ours and has_flag(job.data, HOLDS) and kind_of(field) == 'h' then
+        job.first = first_of(field)
+    else
+        job.data = with_flag(job.data, HOLDS, false)
+    end
+end
+
+-- What travels with these payloads: a job for the numbers of some of them.
+local function travelling(payloads)
+    local sha1s, jobs, numbers, entries, ids, first, again = {}, {}, {}, {}, {}, {}, {}
+    for i, payload in ipairs(payloads) do
+        sha1s[i] = redis.sha1hex(payload)
+    end
+    for i, known in ipairs(redis.call('HMGET', KEYS.notes, unpack(sha1s))) do
+        local sha1 = sha1s[i]
+        if known and first[sha1] then
+            again[#again + 1] = i
+        elseif known then
+            local data, has_others = first_note(known)
+            local id, at = id_in(data), #numbers + 1
+            first[sha1] = i
+            numbers[at], ids[at], entries[at] = i, id, entry_with(id, payloads[i])
+            jobs[i] = {sha1 = sha1, data = data, note = data, id = id, entry = entries[at], has_others = has_others}
+        end
+    end
+    if #numbers == 0 then
+        return jobs
+    end
+    local dues = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries))
+    local fields = redis.call('HMGET', KEYS.jobs, unpack(ids))
+    -- Of each payload, the data from which on the next one is looked for; nil if there is none.
+    local last = {}
+    for at, i in ipairs(numbers) do
+        local job, field = jobs[i], fields[at] or nil
+        local has_others = job.has_others
+        if is_pending(job.data, dues[at]) then
+            job, field = nil, nil
+            if has_others then
+                job, field = later_note(sha1s[i], nil, payloads[i])
+            end
+        end
+        last[sha1s[i]] = has_others and job and (job.is_later and job.note or '')
+        jobs[i] = job
+        if job then
+            take_id(job, field)
+        end
+    end
+    -- Equal payloads get the next notes.
+    for _, i in ipairs(again) do
+        local behind = last[sha1s[i]]
+        if behind then
+            local job, field = later_note(sha1s[i], behind ~= '' and behind or nil, payloads[i])
+            last[sha1s[i]] = job and job.note
+            jobs[i] = job
+            if job then
+                take_id(job, field)
+            end
+        end
+    end
+    return jobs
+end
+
+-- Notes that the messages with these ids, the numbers of which are those of their jobs, are claimed.
+local function claim_jobs(jobs, messages)
+    local gone, fields, freed = {}, {}, {}
+    for i, job in pairs(jobs) do
+        if job.is_later then
+            redis.pcall('ZREM', KEYS.more_notes, job.sha1 .. job.note)
+        elseif not job.has_others then
+            gone[#gone + 1] = job.sha1
+        end
+        if job.first then
+            fields[#fields + 1] = job.id
+            fields[#fields + 1] = claimed_field(job.first, due_in(job.data), messages[i])
+        elseif job.frees then
+            freed[#freed + 1] = job.id
+        end
+    end
+    -- Behind those that are later: one of the others takes their place.
+    for _, job in pairs(jobs) do
+        if job.has_others then
+            pcall(remove_first_note, job.sha1, true)
+        end
+    end
+    if #gone > 0 then
+        redis.pcall('HDEL', KEYS.notes, unpack(gone))
+    end
+    if #fields > 0 then
+        redis.pcall('HSET', KEYS.jobs, unpack(fields))
+    end
+    if #freed > 0 then
+        redis.pcall('HDEL', KEYS.jobs, unpack(freed))
+    end
+end
+
+-- A payload that has expired is popped like those that are claimed, and is a message until then, so that nothing is lost if the
+-- server refuses a command. Then it is a dead letter, or gone.
+local function end_expired(claims, job, id, record)
+    claims.noted.expired = claims.noted.expired + 1
+    if has_flag(job.data, DISCARDED) then
+        redis.call('HDEL', KEYS.messages, id)
+        end_job(job.data, id)
+    else
+        claims.noted.buried = claims.noted.buried + (bury(id, record, claims.now, 'expired', '') and 0 or 1)
+    end
+end
+
 -- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns
 -- whether it came to the end of the list.
 function Claims.payloads(claims, is_inbox, most)
     local chunk = 16
-    local fresh = header(1, 0, 0, claims.policy, claims.first)
+    local fresh = new_record(claims.policy, claims.first)
     local number = string.sub(fresh, 2, 5)
     if claims.new == 0 then
         claims.from = #claims.members
@@ -113,30 +255,50 @@ function Claims.payloads(claims, is_inbox, most)
             -- The next call has other ids.
             return false
         end
-        local fields, leases, count, is_full = {}, {}, 0, false
-        for _, payload in ipairs(payloads) do
+        local jobs = {}
+        if claims.has_notes and #payloads > 0 then
+            jobs = travelling(payloads)
+        end
+        local fields, leases, count, is_full, messages, expired = {}, {}, 0, false, {}, {}
+        for i, payload in ipairs(payloads) do
             local bytes = claims.bytes + #payload
-            if bytes > Claims.BYTES and #claims.members > 0 then
+            if bytes > Claims.BYTES and #claims.members + claims.expired > 0 then
                 is_full = true
                 break
             end
             claims.bytes = bytes
-            local id = new_id(claims.token, #claims.members)
-            local member, record = id .. number, fresh .. payload
+            local job, record = jobs[i], fresh .. payload
+            local expires = job and expires_in(job.data) or 0
+            local is_over = 0 < expires and expires <= claims.now
+            if job then
+                record = with_data(record, claims.first, job.data, '')
+            end
+            local id = new_id(claims.token, is_over and 65535 - claims.expired or #claims.members)
+            messages[i] = id
             count = count + 1
             fields[2 * count - 1], fields[2 * count] = id, record
-            leases[2 * count - 1], leases[2 * count] = claims.till_text, member
-            Claims.add(claims, id, member, record)
+            if is_over then
+                claims.expired = claims.expired + 1
+                expired[#expired + 1] = {job, id, record}
+            else
+                local member = id .. number
+                leases[#leases + 1], leases[#leases + 2] = claims.till_text, member
+                Claims.add(claims, id, member, record)
+            end
         end
         if count == 0 then
             return #payloads == 0
         end
-        local is_many = count >= Claims.MANY
+        local claimed = #leases / 2
+        local is_many = claimed >= Claims.MANY
         if is_many then
-            leases[2 * count + 1], leases[2 * count + 2] = claims.till_text, Claims.LONG
+            leases[#leases + 1], leases[#leases + 2] = claims.till_text, Claims.LONG
         end
         local stored = redis.pcall('HSET', KEYS.messages, unpack(fields))
-        local added = type(stored) == 'number' and redis.pcall('ZADD', KEYS.leases, unpack(leases)) or stored
+        local added = stored
+        if type(stored) == 'number' and claimed > 0 then
+            added = redis.pcall('ZADD', KEYS.leases, unpack(leases))
+        end
         local popped = added
         if type(added) == 'number' and is_inbox then
             popped = redis.pcall('LTRIM', KEYS.inbox, string.format('%d', count), '-1')
@@ -150,6 +312,8 @@ function Claims.payloads(claims, is_inbox, most)
             -- Nothing is claimed.
             for i = 1, count do
                 redis.pcall('HDEL', KEYS.messages, fields[2 * i - 1])
+            end
+            for i = 1, claimed do
                 redis.pcall('ZREM', KEYS.leases, leases[2 * i])
                 table.remove(claims.ids)
                 table.remove(claims.members)
@@ -157,14 +321,23 @@ function Claims.payloads(claims, is_inbox, most)
             end
             error(popped.err, 0)
         end
-        claims.new = claims.new + count
-        if is_full then
+        claims.new = claims.new + claimed
+        if claims.has_notes then
+            for i = count + 1, #payloads do
+                jobs[i] = nil
+            end
+            claim_jobs(jobs, messages)
+            for _, one in ipairs(expired) do
+                end_expired(claims, unpack(one))
+            end
+        end
+        if is_full or claims.expired >= Claims.EXPIRED then
             return false
         elseif #payloads < wanted then
             return true
         end
         -- As many as will fit, if the next ones are as long.
-        chunk = math.max(1, math.min(64, math.floor(Claims.BYTES / (claims.bytes / #claims.members + 1))))
+        chunk = math.max(1, math.min(64, math.floor(Claims.BYTES / (claims.bytes / (#claims.members + claims.expired) + 1))))
     end
     return false
 end

@@ -7,8 +7,8 @@ local function bury(id, record, now, reason, error)
     local _, _, _, mode = policy_of(record)
     if mode ~= 'd' then
         local delivery, failed, lost = counts(record)
-        local first = struct.unpack('>I6', first_of(record))
-        local letter = cmsgpack.pack({reason, error, failed, lost, first, now, delivery, payload_in(record)})
+        local first = struct.unpack('>I6', first_claim_of(record))
+        local letter = cmsgpack.pack({reason, error, failed, lost, first, now, delivery, payload_in(record), data_in(record)})
         local function read(id)
             return redis.pcall('HGET', KEYS.dead_messages, id)
         end
@@ -24,6 +24,9 @@ local function bury(id, record, now, reason, error)
             redis.pcall('HDEL', KEYS.dead_messages, named)
             return added
         end
+        rename_job(data_in(record), id, named)
+    else
+        end_job(data_in(record), id)
     end
     local forgotten = redis.pcall('HDEL', KEYS.messages, id)
     return type(forgotten) == 'table' and forgotten or nil

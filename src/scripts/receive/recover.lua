@@ -141,9 +141,11 @@ local function recover(noted, now, silences, spared)
                 taken = taken + 1
                 local delivery, failed, lost = counts(record)
                 lost = lost + 1
-                record = header(delivery, failed, lost, stored_policy(record), first_of(record))
-                    .. payload_in(record)
-                if lost >= most then
+                record = changed(record, delivery, failed, lost, stored_policy(record))
+                if is_cancelled(record, id) then
+                    redis.call('HDEL', KEYS.messages, id)
+                    end_job(data_in(record), id)
+                elseif lost >= most then
                     dead = dead + 1
                     bury(id, record, now, 'lost', '')
                 else

@@ -1,5 +1,5 @@
 -- Settles deliveries. A part of `receive`.
--- Provides  acknowledge, extend, settle
+-- Provides  acknowledge, end_acknowledged, mark_cancelled, extend, settle
 -- A delivery is named by its member of the leases: message id (16 bytes) and delivery number (4). It holds as long as it
 -- is there, so an older delivery of the same message changes nothing.
 
@@ -40,6 +40,44 @@ local function acknowledge(members, from, to)
     return results
 end
 
+-- Calls `held(number, id, field)` for each of the members from `from` on that was settled and holds an id. `results` says which
+-- were settled. `jobs[at..last]` are the number of a member, the id that it holds, number, id...
+local function for_each_held(members, from, results, jobs, at, last, held)
+    local numbers, ids = {}, {}
+    for i = at, last, 2 do
+        local number = tonumber(jobs[i])
+        if results[number] == '1' then
+            numbers[#numbers + 1], ids[#ids + 1] = number, jobs[i + 1]
+        end
+    end
+    local fields = #ids > 0 and redis.call('HMGET', KEYS.jobs, unpack(ids)) or {}
+    for i, field in ipairs(fields) do
+        if field and is_of_message(field, string.sub(members[from + numbers[i] - 1], 1, 16)) then
+            held(numbers[i], ids[i], field)
+        end
+    end
+end
+
+-- Frees the ids that acknowledged jobs have held. If that is refused, a sweep finds them.
+local function end_acknowledged(members, from, results, jobs, at, last)
+    local done = {}
+    for_each_held(members, from, results, jobs, at, last, function(_, id)
+        done[#done + 1] = id
+    end)
+    if #done > 0 then
+        redis.call('HDEL', KEYS.jobs, unpack(done))
+    end
+end
+
+-- Says of jobs whose leases were extended that somebody has asked to cancel them: 'c'.
+local function mark_cancelled(members, from, results, jobs, at, last)
+    for_each_held(members, from, results, jobs, at, last, function(number, _, field)
+        if kind_of(field) == 'c' then
+            results[number] = 'c'
+        end
+    end)
+end
+
 -- Lets leases end at `till`. Never shortens one.
 local function extend(members, from, to, till)
     local results, holding = held(members, from, to)
@@ -75,12 +113,18 @@ local function settle(noted, now, verb, member, ms, reason, error)
         return '0'
     end
     local delivery, failed, lost = counts(record)
+    if is_cancelled(record, id) then
+        redis.call('HDEL', KEYS.messages, id)
+        end_job(data_in(record), id)
+        return '1'
+    end
     if verb == 'x' then
         local refused = bury(id, record, now, reason, error)
         return refused or 'd'
     end
     if verb == 'u' and delivery == 1 and failed + lost == 0 then
         if type(redis.pcall('LPUSH', KEYS.target, payload_in(record))) == 'number' then
+            make_ready(record, id, false)
             redis.call('HDEL', KEYS.messages, id)
             return '1'
         end
@@ -88,7 +132,7 @@ local function settle(noted, now, verb, member, ms, reason, error)
     end
     if verb == 'f' then
         local most = policy_of(record)
-        record = header(delivery, failed + 1, lost, stored_policy(record), first_of(record)) .. payload_in(record)
+        record = with_error(changed(record, delivery, failed + 1, lost, stored_policy(record)), error)
         if failed + 1 >= most then
             local refused = bury(id, record, now, 'attempts', error)
             return refused or 'd'

@@ -32,6 +32,7 @@ pub(crate) fn runtime_blocked(_: &Keys, _: std::time::Duration) {}
 pub(crate) fn receiver_far(_: &Keys, _: std::time::Duration) {}
 pub(crate) fn leases_ended(_: &Keys, _: u64) {}
 pub(crate) fn dead_letters(_: &Keys, _: u64) {}
+pub(crate) fn jobs_expired(_: &Keys, _: u64) {}
 pub(crate) fn dead_letters_removed(_: &Keys, _: u64) {}
 pub(crate) fn keys_disagreed(_: &Keys, _: &str, _: u64, _: u64) {}
 pub(crate) fn foreign_fields(_: &Keys, _: &str, _: u64) {}

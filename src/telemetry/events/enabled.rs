@@ -189,6 +189,11 @@ pub(crate) fn dead_letters(keys: &Keys, messages: u64) {
     warn!(name: "redelay.dead_letters", target: "redelay", queue = %name(keys), messages, "messages became dead letters");
 }
 
+/// Jobs expired before anybody began with them. They are gone, or dead letters.
+pub(crate) fn jobs_expired(keys: &Keys, jobs: u64) {
+    warn!(name: "redelay.jobs.expired", target: "redelay", queue = %name(keys), jobs, "jobs expired");
+}
+
 /// Dead letters were removed because there were more than the receiver keeps, or they were older.
 pub(crate) fn dead_letters_removed(keys: &Keys, messages: u64) {
     info!(name: "redelay.dead_letters.removed", target: "redelay", queue = %name(keys), messages, "dead letters removed");

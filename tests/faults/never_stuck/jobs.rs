@@ -90,7 +90,7 @@ fn member(random: &mut Rng) -> Member {
 }
 
 /// One that a plan without sweeps recovers from, and not a silence that only the watchdogs notice.
-fn fault(random: &mut Rng, number: usize) -> Step {
+pub(super) fn fault(random: &mut Rng, number: usize) -> Step {
     loop {
         let mut step = step(random, number);
         // Longer than a command may take, in many of them: its outcome is unknown then.

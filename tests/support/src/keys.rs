@@ -21,6 +21,10 @@ pub const MOVED: &str = "redelay:moved:{q}";
 
 /// The hash of pending jobs by their ids.
 pub const JOBS: &str = "redelay:jobs:{q}";
+/// What travels with jobs.
+pub const NOTES: &str = "redelay:job-notes:{q}";
+/// The same of jobs with equal payloads.
+pub const MORE_NOTES: &str = "redelay:more-job-notes:{q}";
 
 /// The sorted set of schedules by their next runs.
 pub const SCHEDULES: &str = "redelay:schedules:{q}";

@@ -18,9 +18,9 @@ pub use clients::{
     text_queues,
 };
 pub use keys::{
-    CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MOVED, ORDERED_LIST,
-    QUARANTINE, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET, TIMEOUT_SET, everything,
-    keys, lasting,
+    CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES,
+    ORDERED_LIST, QUARANTINE, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET, TIMEOUT_SET,
+    everything, keys, lasting,
 };
 pub use part::{Part, is_soak, part, rounds, seed};
 pub use recorded::{Listener, Listening, Recorded};

@@ -12,8 +12,6 @@ pub(super) enum Call {
     Found(bool),
     Read(i64),
     Cancelled(bool),
-    /// Cancelled if there was a job: the answer tells how many of several were.
-    CancelledIfAny,
     /// A transfer has moved the job, or a poll has taken it before it was due.
     Moved(i64),
     /// The same of a job that had its id then, or had lost it before.
@@ -39,11 +37,7 @@ impl Call {
             Self::Replaced(_) | Self::MayCancel => pending.is_some(),
             Self::Found(is_found) | Self::Cancelled(is_found) => pending.is_some() == is_found,
             Self::Read(number) | Self::Moved(number) => pending == Some(number),
-            Self::CancelledIfAny
-            | Self::MayReplace(_)
-            | Self::MovedPerhapsWithoutId(_)
-            | Self::Forgotten
-            | Self::Nothing => true,
+            Self::MayReplace(_) | Self::MovedPerhapsWithoutId(_) | Self::Forgotten | Self::Nothing => true,
         };
         is_possible.then_some(match self {
             Self::Stored(number)
@@ -52,17 +46,13 @@ impl Call {
             | Self::MayReplace(number) => Some(number),
             Self::Found(_) | Self::Read(_) | Self::Nothing => pending,
             Self::MovedPerhapsWithoutId(number) => pending.filter(|pending| *pending != number),
-            Self::Cancelled(_)
-            | Self::CancelledIfAny
-            | Self::MayCancel
-            | Self::Moved(_)
-            | Self::Forgotten => None,
+            Self::Cancelled(_) | Self::MayCancel | Self::Moved(_) | Self::Forgotten => None,
         })
     }
 
     /// Whether it may change something later if it changes nothing now.
     fn depends(self) -> bool {
-        matches!(self, Self::CancelledIfAny | Self::MovedPerhapsWithoutId(_) | Self::Forgotten)
+        matches!(self, Self::MovedPerhapsWithoutId(_) | Self::Forgotten)
     }
 
     /// The kind of a call of unknown outcome.
@@ -233,7 +223,7 @@ fn answers_are_explained_or_not() {
     };
     assert!(one_by_one(&[Stored(1), Moved(1), Stored(2), Cancelled(true), Stored(3), Moved(3)]));
     assert!(one_by_one(&[Stored(1), Found(true), Replaced(2), Read(2), Moved(2), Found(false)]));
-    assert!(one_by_one(&[Stored(1), CancelledIfAny, Cancelled(false), CancelledIfAny, Stored(2)]));
+    assert!(one_by_one(&[Stored(1), Cancelled(true), Cancelled(false), Stored(2)]));
     for wrong in [
         &[Stored(1), Stored(2)][..],
         &[Stored(1), Moved(1), Moved(1)],

@@ -20,13 +20,12 @@ use crate::workload::random_pause;
 type Queues = redelay_support::Queues<i64>;
 
 /// Each of them must have happened in a run of many plans.
-pub(super) const DEEDS: [&str; 16] = [
+pub(super) const DEEDS: [&str; 15] = [
     "jobs stored",
     "jobs kept",
     "jobs replaced",
     "jobs throttled",
     "jobs cancelled",
-    "jobs cancelled, or too late",
     "jobs rescheduled",
     "jobs not found",
     "jobs read",
@@ -63,8 +62,6 @@ struct Pages {
     seen: HashMap<i64, Instant>,
     /// When somebody has deleted all ids, at the earliest and at the latest.
     forgotten: Vec<(Instant, Instant)>,
-    /// How many jobs were cancelled by the calls that do not tell which.
-    some_cancelled: usize,
     deeds: BTreeMap<&'static str, usize>,
 }
 
@@ -191,7 +188,7 @@ impl Book {
         let count = |is: fn(Call) -> bool| events.values().flatten().filter(|event| is(event.call)).count();
         // Each unknown outcome is one job more or less.
         let stored = count(|call| matches!(call, Call::Stored(_)));
-        let cancelled = pages.some_cancelled + count(|call| call == Call::Cancelled(true));
+        let cancelled = count(|call| call == Call::Cancelled(true));
         let more = count(|call| matches!(call, Call::MayStore(_) | Call::MayReplace(_)));
         let less = count(|call| call == Call::MayCancel);
         let delivered = pages.seen.len();
@@ -316,7 +313,7 @@ impl Work {
     async fn cancel(&self, id: &[u8]) {
         let begun = [self.book.begin(id, Call::MayCancel)];
         let cancelled = self.queues.delayed.job(id).cancel().await;
-        self.book.answered(&begun, &cancelled, |_, is_cancelled| self.cancelled(*is_cancelled));
+        self.book.answered(&begun, &cancelled, |_, cancelled| self.cancelled(cancelled.is_removed()));
     }
 
     fn cancelled(&self, is_cancelled: bool) -> Call {
@@ -329,17 +326,7 @@ impl Work {
         let ids = self.some_ids(random, 40);
         let begun: Vec<_> = ids.iter().map(|id| self.book.begin(id, Call::MayCancel)).collect();
         let cancelled = self.queues.delayed.cancel_all(&ids).await;
-        self.book.answered(&begun, &cancelled, |at, count| {
-            assert!(*count <= ids.len(), "{count} cancelled of {}", ids.len());
-            if *count == 0 || *count == ids.len() {
-                return self.cancelled(*count > 0);
-            }
-            self.book.did("jobs cancelled, or too late");
-            if at == 0 {
-                self.book.pages().some_cancelled += count;
-            }
-            Call::CancelledIfAny
-        });
+        self.book.answered(&begun, &cancelled, |at, answers| self.cancelled(answers[at].is_removed()));
     }
 
     /// A few of the usual ids, or sometimes `many`.

@@ -12,7 +12,9 @@ use redelay_model::protocol::{
     Call, Command, Entry, Id, Popped, Protocol, Published, Receipt, Reply, Time, When,
 };
 use redelay_model::server;
-use redelay_support::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part};
+use redelay_support::{
+    CHANNEL, JOBS, MORE_NOTES, MOVED, NOTES, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part,
+};
 
 const CLAIMS: &str = "redelay:popped:{q}";
 const OFFERED: &str = "redelay:offered:{q}:";
@@ -312,7 +314,8 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
         Call::Reschedule(n, delay) => {
             let delay = (i64::from(*delay) * 1000).to_string();
             let arguments = vec!["now".into(), delay.into(), entry(*n)];
-            ("RESCHEDULE", vec![TIMEOUT_SET.into(), CHANNEL.into()], arguments)
+            let keys = [TIMEOUT_SET, CHANNEL, JOBS, NOTES, MORE_NOTES];
+            ("RESCHEDULE", keys.map(String::from).into(), arguments)
         }
         Call::Clear => ("DEL", vec![ORDERED_LIST.into(), TIMEOUT_SET.into()], Vec::new()),
         Call::Forget(id) => ("DEL", vec![offered(id), format!("{RETURNED}{id}")], Vec::new()),

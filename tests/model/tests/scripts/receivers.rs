@@ -10,7 +10,8 @@ use redelay_model::receiving::protocol::{
 };
 use redelay_model::receiving::server::{self, Control, Receipt, Silence};
 use redelay_support::{
-    CONTROL, DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, RECEIPTS, RETRIES, SCRATCH, TARGET, part,
+    CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, NOTES, RECEIPTS, RETRIES,
+    SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
 use crate::{Bytes, CLOCK, EPOCH, command, script, text};
@@ -46,6 +47,8 @@ return {
 }";
 
 const CHANNEL_OF_RETRIES: &str = "redelay:receivers:{q}";
+
+const OF_JOBS: [&str; 3] = [JOBS, NOTES, MORE_NOTES];
 
 const KEYS: [&str; 9] = [TARGET, INBOX, MESSAGES, LEASES, RETRIES, RECEIPTS, DEAD, DEAD_MESSAGES, CONTROL];
 
@@ -301,16 +304,20 @@ impl Real {
 /// The name of the script or command, its keys and arguments.
 fn arguments(call: &Call) -> (&'static str, Vec<&'static str>, Vec<Vec<u8>>) {
     match call {
-        Call::Receive(call) => ("RECEIVE", [&KEYS[..], &[CHANNEL_OF_RETRIES]].concat(), arguments_of(call)),
+        Call::Receive(call) => (
+            "RECEIVE",
+            [&KEYS[..], &[CHANNEL_OF_RETRIES, TIMEOUT_SET], &OF_JOBS].concat(),
+            arguments_of(call),
+        ),
         Call::Move => ("LMOVE", vec![TARGET, INBOX], vec![b"LEFT".into(), b"RIGHT".into()]),
         Call::ReleaseAll(silent) => {
             let silent = (i64::from(*silent) * UNIT_MS).to_string().into_bytes();
-            let keys = vec![TARGET, INBOX, MESSAGES, LEASES, RETRIES, CONTROL, SCRATCH];
-            ("RELEASE_ALL", keys, vec![silent])
+            let keys = [TARGET, INBOX, MESSAGES, LEASES, RETRIES, CONTROL, SCRATCH];
+            ("RELEASE_ALL", [&keys[..], &OF_JOBS].concat(), vec![silent])
         }
         Call::Requeue(id) => {
-            let keys = vec![DEAD, DEAD_MESSAGES, MESSAGES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES];
-            ("REQUEUE_DEAD", keys, vec![id_bytes(*id).into()])
+            let keys = [DEAD, DEAD_MESSAGES, MESSAGES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES];
+            ("REQUEUE_DEAD", [&keys[..], &OF_JOBS, &[CONTROL]].concat(), vec![id_bytes(*id).into()])
         }
         Call::Remove(id) | Call::RetryNow(id) => {
             let verb = if matches!(call, Call::Remove(_)) { "remove" } else { "retry" };
@@ -348,6 +355,9 @@ fn arguments_of(call: &Receive) -> Vec<Vec<u8>> {
         call.acknowledge.len().to_string().into(),
         call.extend.len().to_string().into(),
         call.settle.len().to_string().into(),
+        // No message is a job.
+        b"0".into(),
+        b"0".into(),
     ];
     all.extend(call.acknowledge.iter().chain(&call.extend).map(|delivery| member_bytes(delivery.member)));
     for (verb, delivery) in &call.settle {
@@ -391,10 +401,11 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
         Some(Value::Int(int)) => int,
         other => panic!("{call:?}: {other:?}"),
     };
-    let [clock, lease_ends, retry, left, recovered, died, trimmed, to_send, gone, apart, hold] =
-        [(); 11].map(|()| int());
+    let [clock, lease_ends, retry, left, recovered, died, trimmed, to_send, gone, expired, apart, hold] =
+        [(); 12].map(|()| int());
     assert_eq!((trimmed, hold), (0, -1), "the model has no limits");
     assert_eq!((gone, apart), (0, 0), "nobody deletes what messages contain");
+    assert_eq!(expired, 0, "the model has no jobs");
     let mut bytes = || match parts.next() {
         Some(Value::BulkString(bytes)) => Some(bytes),
         None => None,

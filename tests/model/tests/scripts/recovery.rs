@@ -114,7 +114,7 @@ impl Real {
         let mut call = Cmd::new();
         call.arg("EVALSHA").arg(&self.sha1).arg(KEYS.len()).arg(&KEYS);
         call.arg(&receiver.id).arg(&token).arg(most).arg(policy).arg(0).arg(0).arg("").arg(1);
-        call.arg(last).arg(pause).arg(0).arg(extends).arg(0);
+        call.arg(last).arg(pause).arg(0).arg(extends).arg(0).arg(0).arg(0);
         if let Deed::Extend(member) = deed {
             call.arg(member);
         }
@@ -130,8 +130,8 @@ impl Real {
             clock: int(0),
             lease_ends: since_begun(int(1)),
             recovered: int(4),
-            claimed: bytes(13).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
-            extended: bytes(12).is_some_and(|results| results == b"1"),
+            claimed: bytes(14).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
+            extended: bytes(13).is_some_and(|results| results == b"1"),
         }
     }
 }

@@ -277,7 +277,7 @@ pub(super) const DAMAGES: &[Damage] = &[
     ("stale-jobs", "Q41", |server, q| {
         add_sound(server, q);
         let times = (now() - 2 * HOUR).to_be_bytes();
-        let field = [&times[2..], &times[2..], &entry("order-7", &text("hello"))].concat();
+        let field = [b"p", &times[2..], &times[2..], &entry("order-7", &text("hello"))].concat();
         hset(server, &key("jobs", q), b"order-7", &field);
     }),
     ("partitioned#7", "Q42", |server, q| {

@@ -1,0 +1,144 @@
+-- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
+-- Provides  HOLDS, DISCARDED, data_of, due_in, id_in, has_flag, with_flag, expires_in, without_expiry, entry_with, check_notes, first_note,
+--           next_note, add_note, remove_first_note, remove_note, move_note
+-- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
+-- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
+-- the one that is due first, behind '1' if there are others, and '0' otherwise. Those are in a sorted set, whose members all have
+-- the score 0: the SHA-1, and the data. The data is: due time (epoch ms, 6 bytes, big-endian), length of the id (1), id, flags (1),
+-- time of the offer (6), when it expires (6; 0 if it does not), headers.
+-- The flags are: 1, it holds its id; 2, it is discarded if it expires, and otherwise becomes a dead letter.
+local HOLDS, DISCARDED = 1, 2
+
+local function data_of(due, id, flags, offered, expires, headers)
+    return packed_time(due) .. string.char(#id) .. id .. string.char(flags)
+        .. packed_time(offered) .. packed_time(expires) .. headers
+end
+
+local function due_in(data)
+    local high, low = struct.unpack('>I2I4', data)
+    return high * 4294967296 + low
+end
+
+local function id_in(data)
+    return string.sub(data, 8, 7 + string.byte(data, 7))
+end
+
+local function flags_in(data)
+    return string.byte(data, 8 + string.byte(data, 7))
+end
+
+local function has_flag(data, flag)
+    return math.floor(flags_in(data) / flag) % 2 == 1
+end
+
+-- The same data with a flag, or without it.
+local function with_flag(data, flag, is_set)
+    if has_flag(data, flag) == is_set then
+        return data
+    end
+    local at = 8 + string.byte(data, 7)
+    local flags = flags_in(data) + (is_set and flag or -flag)
+    return string.sub(data, 1, at - 1) .. string.char(flags) .. string.sub(data, at + 1)
+end
+
+-- When it expires, epoch ms; 0 if it does not.
+local function expires_in(data)
+    local high, low = struct.unpack('>I2I4', data, 15 + string.byte(data, 7))
+    return high * 4294967296 + low
+end
+
+local function without_expiry(data)
+    local at = 15 + string.byte(data, 7)
+    return string.sub(data, 1, at - 1) .. packed_time(0) .. string.sub(data, at + 6)
+end
+
+-- The entry of a job with this payload: see wire/entry.rs.
+local function entry_with(id, payload)
+    return string.char(#id) .. id .. struct.pack('<I8', #payload) .. payload
+end
+
+-- Fails, before the first write, if notes cannot be read or written. Changes nothing.
+local function check_notes()
+    redis.call('HGET', KEYS.notes, '')
+    redis.call('HDEL', KEYS.notes, '')
+    redis.call('ZRANGE', KEYS.more_notes, 0, 0)
+    redis.call('ZREM', KEYS.more_notes, '')
+    redis.call('ZADD', KEYS.more_notes, 'XX', 0, '')
+end
+
+-- The data of the first one of equal payloads, and whether there are others.
+local function first_note(known)
+    return string.sub(known, 2), string.byte(known) == 49
+end
+
+-- The data of the next one, from this member of the set on, exclusively, or from the first one.
+local function next_note(sha1, data)
+    local from = data and '(' .. sha1 .. data or '[' .. sha1
+    local member = redis.call('ZRANGE', KEYS.more_notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
+    return member and string.sub(member, 41)
+end
+
+-- Returns an error if a write was refused. Then nothing has changed.
+local function add_note(payload, data)
+    local sha1 = redis.sha1hex(payload)
+    local known = redis.pcall('HGET', KEYS.notes, sha1)
+    if type(known) ~= 'string' then
+        return redis.pcall('HSET', KEYS.notes, sha1, '0' .. data)
+    end
+    local first, later = first_note(known), data
+    if due_in(data) < due_in(first) then
+        first, later = data, first
+    end
+    local added = redis.pcall('ZADD', KEYS.more_notes, 0, sha1 .. later)
+    if type(added) == 'table' then
+        return added
+    end
+    return redis.pcall('HSET', KEYS.notes, sha1, '1' .. first)
+end
+
+-- The first one of equal payloads is claimed or removed: the next one takes its place.
+local function remove_first_note(sha1, has_others)
+    local data = has_others and next_note(sha1)
+    if data then
+        redis.call('HSET', KEYS.notes, sha1, '1' .. data)
+        redis.call('ZREM', KEYS.more_notes, sha1 .. data)
+    else
+        redis.call('HDEL', KEYS.notes, sha1)
+    end
+end
+
+-- Removes the note of the job with this payload that is or was due at this time. Returns its data, or nil.
+local function remove_note(payload, due, id)
+    local sha1 = redis.sha1hex(payload)
+    local known = redis.call('HGET', KEYS.notes, sha1)
+    if not known then
+        return nil
+    end
+    local first, has_others = first_note(known)
+    local begin = packed_time(due) .. string.char(#id) .. id
+    if string.sub(first, 1, #begin) == begin then
+        remove_first_note(sha1, has_others)
+        return first
+    end
+    local prefix = sha1 .. begin
+    local member = redis.call('ZRANGE', KEYS.more_notes, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
+    if member then
+        redis.call('ZREM', KEYS.more_notes, member)
+        return string.sub(member, 41)
+    end
+end
+
+-- The pending job of this id, with this field, is due at another time: its field and its note say so. This is the first write.
+local function move_note(id, field, due)
+    local entry, kind = entry_of(field), kind_of(field)
+    if kind == 'p' then
+        return
+    end
+    local payload = string.sub(entry, 10 + string.byte(entry))
+    check_notes()
+    redis.call('HSET', KEYS.jobs, id, field_of(kind, first_of(field), due, entry))
+    local data = remove_note(payload, due_of(field), id)
+    if data then
+        add_note(payload, packed_time(due) .. string.sub(data, 7))
+    end
+end

@@ -1,0 +1,457 @@
+//! Jobs that hold their ids until they are done, under faults: an id has one live message at most, nothing is
+//! lost or delivered that was refused, each message has the id and the header of its offer, and in the end
+//! every id is free.
+//!
+//! What a job may have ended by is noted when the call begins: from then on, the id may be free.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use redelay::delayed_queue::{Cancelled, Offered};
+use redelay::worker::{Backoff, Context, Outcome};
+use redelay::{Client, Worker};
+use redelay_fixture::Server;
+use redelay_support::{CONTROL, JOBS, MINUTE, MORE_NOTES, NOTES, Queues, RECEIPTS, builder, keys, ms};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::faults::{Hits, Way};
+use super::jobs;
+use super::plan::{Fault, Key, Step};
+use super::rig::BOUND;
+use super::{MANY, run, run_all, seeds, summarize};
+use crate::ledger::Ledger;
+use crate::workload::COMMAND_TIMEOUT;
+
+/// The plans of a run without the variables of `never_stuck`.
+const SEEDS: Range<u64> = 0..45;
+/// The header that says which payload it is.
+const HEADER: &str = "number";
+
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Offers,
+    Works,
+    Cancels,
+    /// Takes bare payloads, as Java does.
+    Takes,
+    /// Requeues or removes dead letters.
+    Operates,
+}
+
+/// One run. Each client has one role, and some of them transfer.
+#[derive(Clone, Debug)]
+struct Plan {
+    seed: u64,
+    ids: usize,
+    lease: Duration,
+    clients: Vec<(Role, bool)>,
+    steps: Vec<Step>,
+}
+
+impl Plan {
+    fn of_seed(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let mut clients =
+            vec![(Role::Offers, random.bool()), (Role::Works, true), (Role::Works, random.bool())];
+        for role in [Role::Offers, Role::Works, Role::Cancels, Role::Cancels, Role::Takes, Role::Operates] {
+            if random.bool() {
+                clients.push((role, random.bool()));
+            }
+        }
+        let steps = (0..random.usize(2..=5)).map(|number| fault(&mut random, number)).collect();
+        Self { seed, ids: random.usize(1..=5), lease: ms(random.u64(400..4000)), clients, steps }
+    }
+}
+
+fn fault(random: &mut Rng, number: usize) -> Step {
+    loop {
+        let step = jobs::fault(random, number);
+        // Whoever deletes the ids frees them, and the place of what is refused is not known.
+        if !matches!(step.fault, Fault::Delete(_) | Fault::WrongType(Key::Jobs)) {
+            return step;
+        }
+    }
+}
+
+/// What is known of one payload.
+#[derive(Clone, Debug)]
+struct Job {
+    id: String,
+    begun: Instant,
+    /// When it was certainly stored.
+    stored: Option<Instant>,
+    refused: bool,
+    /// From when on something may have ended it.
+    may_be_over: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    jobs: HashMap<i64, Job>,
+    /// Calls under way that may end all jobs of an id, or, without one, any job.
+    ending: HashMap<usize, Option<String>>,
+    calls: usize,
+    wrong: Vec<String>,
+    deeds: HashMap<&'static str, usize>,
+}
+
+/// The record of a run. Clones share it.
+#[derive(Clone, Debug, Default)]
+struct Book(Arc<Mutex<Pages>>);
+
+const DEEDS: [&str; 11] = [
+    "stored",
+    "kept",
+    "replaced",
+    "running",
+    "acknowledged",
+    "failed",
+    "rejected",
+    "cancelled",
+    "cancel requested",
+    "told to end",
+    "taken",
+];
+
+impl Book {
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().expect("nobody panics meanwhile")
+    }
+
+    fn did(&self, deed: &'static str) {
+        assert!(DEEDS.contains(&deed), "{deed} is not in the list");
+        *self.pages().deeds.entry(deed).or_default() += 1;
+    }
+
+    fn wrong(&self, what: String) {
+        self.pages().wrong.push(what);
+    }
+
+    fn number(&self, id: &str) -> i64 {
+        let mut pages = self.pages();
+        let number = pages.jobs.len() as i64;
+        let is_ended = pages.ending.values().any(|ending| ending.as_deref().is_none_or(|ended| ended == id));
+        let begun = Instant::now();
+        let may_be_over = is_ended.then_some(begun);
+        let job = Job { id: id.into(), begun, stored: None, refused: false, may_be_over };
+        pages.jobs.insert(number, job);
+        number
+    }
+
+    /// A call that may end all jobs of an id, or, without one, any job: also those that are offered
+    /// meanwhile, and for ever if its outcome is unknown, because it may arrive late.
+    async fn ending<T>(
+        &self,
+        id: Option<&str>,
+        but: i64,
+        call: impl IntoFuture<Output = redelay::Result<T>>,
+    ) -> redelay::Result<T> {
+        let number = {
+            let mut pages = self.pages();
+            pages.calls += 1;
+            let number = pages.calls;
+            pages.ending.insert(number, id.map(str::to_owned));
+            number
+        };
+        self.may_end(|other, job| other != but && id.is_none_or(|id| job.id == id));
+        let answer = call.await;
+        if !answer.as_ref().is_err_and(redelay::Error::is_outcome_unknown) {
+            self.pages().ending.remove(&number);
+        }
+        answer
+    }
+
+    /// From now on, these may be over.
+    fn may_end(&self, is_one: impl Fn(i64, &Job) -> bool) {
+        let now = Instant::now();
+        let mut pages = self.pages();
+        for (number, job) in &mut pages.jobs {
+            if job.may_be_over.is_none() && is_one(*number, job) {
+                job.may_be_over = Some(now);
+            }
+        }
+    }
+
+    /// A job was stored: another one of its id cannot be live. One that has begun is, if nothing may have
+    /// ended it before this answer.
+    fn stored(&self, number: i64) {
+        let now = Instant::now();
+        let mut pages = self.pages();
+        let (id, begun) = (pages.jobs[&number].id.clone(), pages.jobs[&number].begun);
+        let is_live = |job: &Job| {
+            job.id == id && job.stored.is_some_and(|stored| stored < begun) && job.may_be_over.is_none()
+        };
+        let others: Vec<i64> =
+            pages.jobs.iter().filter(|(_, job)| is_live(job)).map(|(other, _)| *other).collect();
+        if !others.is_empty() {
+            pages.wrong.push(format!("{number} is stored under {id}, and {others:?} are live"));
+        }
+        pages.jobs.get_mut(&number).expect("it was offered").stored = Some(now);
+    }
+
+    fn handled(&self, number: i64, id: Option<&[u8]>, header: Option<&str>) {
+        let mut pages = self.pages();
+        let Some(job) = pages.jobs.get(&number) else {
+            return pages.wrong.push(format!("{number} was never offered"));
+        };
+        let (told, refused) = (job.id.clone(), job.refused);
+        // A payload that was taken and given back may have lost both in between, by a sweep.
+        let may_be_bare = job.may_be_over.is_some() && id.is_none() && header.is_none();
+        if refused {
+            pages.wrong.push(format!("{number} was refused, and is delivered"));
+        }
+        if !may_be_bare && (id != Some(told.as_bytes()) || header != Some(&*number.to_string())) {
+            pages.wrong.push(format!("{number} has the id {id:?} and the header {header:?}"));
+        }
+    }
+
+    /// Payloads that were stored, that nothing may have ended.
+    fn live(&self) -> Vec<i64> {
+        let pages = self.pages();
+        let is_live = |job: &Job| job.stored.is_some() && job.may_be_over.is_none();
+        pages.jobs.iter().filter(|(_, job)| is_live(job)).map(|(number, _)| *number).collect()
+    }
+}
+
+struct Play {
+    queues: Queues<i64>,
+    book: Book,
+    ids: usize,
+    lease: Duration,
+    stop: CancellationToken,
+}
+
+impl Play {
+    async fn go_on(self, role: Role, mut random: Rng) {
+        if matches!(role, Role::Works) {
+            return self.work(random, false).await;
+        }
+        while !self.stop.is_cancelled() {
+            let id = random.usize(0..self.ids).to_string();
+            match role {
+                Role::Offers => self.offer(&id, &mut random).await,
+                Role::Cancels => self.cancel(&id).await,
+                Role::Takes => self.take().await,
+                _ => self.operate(&mut random).await,
+            }
+            sleep(ms(random.u64(0..40))).await;
+        }
+    }
+
+    async fn offer(&self, id: &str, random: &mut Rng) {
+        let number = self.book.number(id);
+        let offer = self.queues.delayed.offer(&number, ms(random.u64(0..60))).id(id).until_done();
+        let offer = offer.header(HEADER, number.to_string());
+        let replaces = random.bool();
+        let answer = if replaces {
+            self.book.ending(Some(id), number, offer.replace()).await
+        } else {
+            offer.keep().await
+        };
+        match answer {
+            Ok(Offered::Stored(_)) => {
+                self.book.did("stored");
+                self.book.stored(number);
+            }
+            Ok(Offered::Replaced(_)) => {
+                self.book.did("replaced");
+                self.book.stored(number);
+            }
+            Ok(other) => {
+                self.book.did(if other == Offered::Running { "running" } else { "kept" });
+                self.book.pages().jobs.get_mut(&number).expect("it was offered").refused = true;
+            }
+            Err(error) if error.is_outcome_unknown() => {}
+            Err(_) => self.book.pages().jobs.get_mut(&number).expect("it was offered").refused = true,
+        }
+    }
+
+    async fn cancel(&self, id: &str) {
+        match self.book.ending(Some(id), -1, self.queues.delayed.job(id).cancel()).await {
+            Ok(Cancelled::Removed) => self.book.did("cancelled"),
+            Ok(Cancelled::Requested) => self.book.did("cancel requested"),
+            _ => {}
+        }
+    }
+
+    async fn take(&self) {
+        // It may take any, also if its reply is lost.
+        for _ in self.book.ending(None, -1, self.queues.ready.poll_many(3)).await.unwrap_or_default() {
+            self.book.did("taken");
+        }
+    }
+
+    async fn operate(&self, random: &mut Rng) {
+        if random.bool() {
+            let _ = self.queues.ready.dead_letters().requeue_all(9).await;
+        } else {
+            let letters = self.queues.ready.dead_letters();
+            let _ = self.book.ending(None, -1, letters.remove_all(9)).await;
+        }
+    }
+
+    /// Handles messages until the stop; the last worker of a run does all that there is.
+    async fn work(&self, random: Rng, is_last: bool) {
+        let (book, random) = (self.book.clone(), Arc::new(Mutex::new(random)));
+        let handler = move |number: i64, context: Context| {
+            let book = book.clone();
+            let (what, pause) = {
+                let mut random = random.lock().expect("nobody panics meanwhile");
+                (if is_last { 0 } else { random.u32(0..10) }, ms(random.u64(0..80)))
+            };
+            async move {
+                book.handled(number, context.job_id(), context.header(HEADER));
+                if !is_last {
+                    tokio::select! {
+                        () = sleep(pause) => {}
+                        () = context.cancelled() => book.did("told to end"),
+                    }
+                }
+                match what {
+                    0..6 => {
+                        book.may_end(|other, _| other == number);
+                        book.did("acknowledged");
+                        Outcome::Done
+                    }
+                    6..9 => {
+                        book.did("failed");
+                        Outcome::Retry("no luck".into())
+                    }
+                    _ => {
+                        book.did("rejected");
+                        Outcome::Reject("no use".into())
+                    }
+                }
+            }
+        };
+        let worker = Worker::new(&self.queues.ready).lease(self.lease).concurrency(4);
+        let worker = worker.max_attempts(3).backoff(Backoff::fixed(ms(20)));
+        let _ = worker.run_until(self.stop.clone().cancelled_owned(), handler).await;
+    }
+}
+
+/// The figures of a successful run.
+#[derive(Clone, Debug)]
+struct Report {
+    deeds: HashMap<&'static str, usize>,
+    hits: Hits,
+    recovery: Duration,
+}
+
+async fn play(plan: &Plan) -> Result<Report, String> {
+    let (way, book, stop) = (Way::new(true, false), Book::default(), CancellationToken::new());
+    let (mut playing, mut clients) = (JoinSet::new(), Vec::new());
+    let mut random = Rng::with_seed(plan.seed);
+    for (role, moves) in &plan.clients {
+        let connecting = Client::builder().url(way.url()).connect_timeout(MINUTE).transfer(*moves);
+        let connecting = connecting.command_timeout(COMMAND_TIMEOUT).sweep_interval(Duration::from_secs(1));
+        let queues = Queues::of_numbers(connecting).await;
+        clients.push(queues.client.clone());
+        let player =
+            Play { queues, book: book.clone(), ids: plan.ids, lease: plan.lease, stop: stop.clone() };
+        playing.spawn(player.go_on(*role, random.fork()));
+    }
+    let mut hits = Hits::default();
+    for step in &plan.steps {
+        // Half a minute is between two sweeps otherwise.
+        way.server.cmd(["HDEL", CONTROL, "jobs-at"]);
+        sleep(step.after).await;
+        way.suffer(step.fault, step.lasts, &Ledger::default(), &mut hits).await;
+    }
+    let begun = Instant::now();
+    stop.cancel();
+    while let Some(ended) = playing.join_next().await {
+        ended.expect("a player goes on whatever happens");
+    }
+    for client in &clients {
+        client.shutdown().await;
+    }
+    way.proxy.cut();
+    // Nothing disturbs the last one, which does what there is.
+    let queues = Queues::of_numbers(builder(&way.server).sweep_interval(Duration::from_secs(1))).await;
+    let stop = CancellationToken::new();
+    let last = Play { queues, book: book.clone(), ids: plan.ids, lease: plan.lease, stop: stop.clone() };
+    let (ready, delayed) = (last.queues.ready.clone(), last.queues.delayed.clone());
+    let ids: Vec<String> = (0..plan.ids).map(|id| id.to_string()).collect();
+    // A call of unknown outcome may come late. A sweep frees what others have taken: otherwise, half a minute is
+    // between two passes.
+    let done = async {
+        loop {
+            ready.dead_letters().requeue_all(usize::MAX).await.unwrap();
+            ready.unconfirmed_pops(Duration::ZERO).remove_all(usize::MAX).await.unwrap();
+            for id in &ids {
+                delayed.job(id).run_now().await.unwrap();
+            }
+            way.server.cmd(["HDEL", CONTROL, "jobs", "jobs-at"]);
+            let stats = ready.stats().await.unwrap();
+            let of_receivers =
+                stats.receiving.in_flight + stats.receiving.waiting + stats.receiving.dead_letters;
+            let states = delayed.job_states(&ids).await.unwrap();
+            let left: usize = way.server.get(["EXISTS", JOBS, NOTES, MORE_NOTES]);
+            if of_receivers + stats.pending + stats.ready + left as u64 == 0
+                && states.iter().all(Option::is_none)
+            {
+                return;
+            }
+            sleep(ms(50)).await;
+        }
+    };
+    let finished = async {
+        let result = timeout(BOUND, done).await;
+        stop.cancel();
+        result
+    };
+    let (finished, ()) = tokio::join!(finished, last.work(Rng::new(), true));
+    finished
+        .map_err(|_| format!("not all is done and free within {BOUND:?}: {}", whereabouts(&way.server)))?;
+    let recovery = begun.elapsed();
+    let live = book.live();
+    if !live.is_empty() {
+        return Err(format!("{live:?} were stored, and nothing has ended them"));
+    }
+    last.queues.client.shutdown().await;
+    let mut left = keys(&way.server);
+    left.retain(|key| ![CONTROL, RECEIPTS].map(str::as_bytes).contains(&&key[..]));
+    if !left.is_empty() {
+        let left: Vec<_> = left.iter().map(|key| key.escape_ascii().to_string()).collect();
+        return Err(format!("left over: {left:?}"));
+    }
+    let pages = book.pages();
+    if !pages.wrong.is_empty() {
+        return Err(format!("{:#?}", pages.wrong));
+    }
+    Ok(Report { deeds: pages.deeds.clone(), hits, recovery })
+}
+
+fn whereabouts(server: &Server) -> String {
+    let jobs: Vec<String> = server.get(["HKEYS", JOBS]);
+    let keys = server.keys().iter().map(|key| key.escape_ascii().to_string()).collect::<Vec<_>>();
+    format!("jobs {jobs:?}, keys {keys:?}")
+}
+
+#[test]
+fn seeded_plans() {
+    let begun = Instant::now();
+    let (good, bad) = run_all(seeds(SEEDS), |seed| {
+        let plan = Plan::of_seed(seed);
+        run("held::seeded_plans", seed, &plan, play(&plan))
+    });
+    let plans = good.len() + bad.len();
+    println!("{plans} plans with held jobs in {:.0?}", begun.elapsed());
+    let count = |deed| good.iter().map(|report| report.deeds.get(deed).copied().unwrap_or_default()).sum();
+    let deeds: [usize; DEEDS.len()] = DEEDS.map(count);
+    DEEDS.iter().zip(deeds).for_each(|(deed, count)| println!("{count} {deed}"));
+    if let Some(longest) = good.iter().map(|report| report.recovery).max() {
+        println!("all done after {longest:.1?} at most; {BOUND:?} are allowed");
+    }
+    assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
+    summarize(good.iter().map(|report| &report.hits));
+    if plans >= MANY / 4 {
+        assert!(deeds.iter().all(|count| *count > 0), "something was never done: {deeds:?}");
+    }
+}
