@@ -196,7 +196,7 @@ impl Peer {
             [held @ ("job" | "jobheld"), queue, id, value, delay, policy] => {
                 let value = json(value)?;
                 let job = self.delayed(queue).offer(&value, millis(delay)?).id(id);
-                let job = if *held == "jobheld" { job.until_done() } else { job };
+                let job = if held == "jobheld" { job.until_done() } else { job };
                 let job = match policy.split_once(':') {
                     None if policy == "keep" => job.keep(),
                     None if policy == "replace" => job.replace(),
