@@ -20,12 +20,37 @@ use crate::conn::OpError;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Unknown {
-    /// The field that is not known.
+    /// The field that is not known; `server` if a server of a cluster does not answer, and nothing is known.
     pub what: String,
-    /// The server's words.
+    /// The server's words, or why it does not answer.
     pub why: String,
     /// The permission that the user lacks, as `ACL SETUSER` has it (`+zcard`), if that is the reason.
     pub permission: Option<String>,
+}
+
+impl Unknown {
+    /// Of a server that does not answer.
+    pub(super) fn server(error: &OpError) -> Self {
+        Self { what: "server".into(), why: error.to_string(), permission: None }
+    }
+}
+
+/// The answers of servers, or about queues on several servers. Where there is none, `unanswered` says what
+/// stands for it.
+///
+/// # Errors
+/// The first one, if there is no answer at all.
+pub(super) fn answered<T>(
+    answers: Vec<Result<T, OpError>>,
+    unanswered: impl Fn(usize, Unknown) -> T,
+) -> Result<Vec<T>, OpError> {
+    if answers.iter().all(Result::is_err) {
+        return answers.into_iter().collect();
+    }
+    let answers = answers.into_iter().enumerate();
+    Ok(answers
+        .map(|(at, answer)| answer.unwrap_or_else(|error| unanswered(at, Unknown::server(&error))))
+        .collect())
 }
 
 /// Notes what is not known, while answers are read.
@@ -54,6 +79,17 @@ impl Unknowns {
         let permission = lacks_command.then(|| format!("+{}", command.to_lowercase().replace(' ', "|")));
         self.0.push(Unknown { what: what.to_owned(), why, permission });
         Ok(None)
+    }
+
+    /// The keys of this server are not searched.
+    pub(super) fn not_searched(&mut self, server: &str, error: OpError) {
+        match error {
+            OpError::Server(why) => {
+                let error = Err::<(), _>(OpError::Server(format!("{why} ({server})")));
+                let _ = self.known("keys", "SCAN", error);
+            }
+            error => self.0.push(Unknown::server(&error)),
+        }
     }
 
     pub(super) fn to_vec(&self) -> Vec<Unknown> {

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use futures::future::ready;
 use futures::{Stream, TryStreamExt};
-use redelay::inspector::{Inspector, Overview, matches};
+use redelay::inspector::{Overview, Queues, matches};
 
 use crate::connect::Session;
+use crate::queue::refusal;
+use crate::state::is_silence;
 
 /// The names and patterns of a command line, as they are on the server.
 #[derive(Debug)]
@@ -31,9 +33,9 @@ impl Wanted {
         Self { names, patterns }
     }
 
-    /// Searches for the queues that are meant, those that are there.
-    pub(crate) fn search(&self, inspector: &Inspector) -> impl Stream<Item = redelay::Result<Bytes>> {
-        inspector.queues("*").try_filter(|name| ready(self.matches(name)))
+    /// Those of the queues that are found that are meant.
+    pub(crate) fn of(&self, queues: &mut Queues) -> impl Stream<Item = redelay::Result<Bytes>> {
+        queues.try_filter(|name| ready(self.matches(name)))
     }
 
     /// Whether a queue that was found is meant.
@@ -59,6 +61,11 @@ impl Wanted {
             (false, false) => Owner::This,
         }
     }
+}
+
+/// Why the keys of a server were not searched.
+pub(crate) fn not_searched(queues: &Queues) -> Option<String> {
+    queues.unknown().iter().find(|unknown| is_silence(unknown) || unknown.what == "keys").map(refusal)
 }
 
 /// Whose pending entries these are.

@@ -1,6 +1,7 @@
 //! The program against real servers: what it prints, what it ends with, and what it sends.
 
 mod answers;
+mod clusters;
 mod connecting;
 mod doctor;
 #[cfg(feature = "exporter")]

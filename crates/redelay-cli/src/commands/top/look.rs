@@ -18,6 +18,7 @@ use crate::out::Out;
 use crate::payload::Reader;
 use crate::queue;
 use crate::table::Cell;
+use crate::wanted::not_searched;
 
 /// The least time between two searches. One that took longer than a twentieth of it is followed by a longer
 /// pause.
@@ -60,10 +61,11 @@ impl<'a> Search<'a> {
         }
         self.due = Instant::now() + PAUSE.max(begun.elapsed() * SHARE);
         let (calls, unknown) = (names.get_ref().calls(), names.get_ref().unknown());
+        let is_complete = not_searched(names.get_ref()).is_none();
         self.names = None;
         match found {
             Some(Err(error)) => Err(error.into()),
-            _ => Ok(Event::Searched { calls, refusal: unknown.first().map(queue::refusal) }),
+            _ => Ok(Event::Searched { calls, refusal: unknown.first().map(queue::refusal), is_complete }),
         }
     }
 }

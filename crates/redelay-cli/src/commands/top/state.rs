@@ -99,10 +99,11 @@ pub(super) enum Event {
     Key(KeyEvent),
     /// A search has found these.
     Found(Vec<Bytes>),
-    /// A search has ended, and looked at all keys.
+    /// A search has ended. It is complete if it has looked at all keys.
     Searched {
         calls: u64,
         refusal: Option<String>,
+        is_complete: bool,
     },
     /// The answers of a look, and of the queue that was open.
     Looked(Vec<(Overview, Option<Reader>)>, Option<(Bytes, Next)>),
@@ -284,10 +285,12 @@ impl State {
                     self.found.insert(name);
                 }
             }
-            Event::Searched { calls, refusal } => {
+            Event::Searched { calls, refusal, is_complete } => {
                 let found = std::mem::take(&mut self.found);
                 let open = self.open.clone();
-                self.queues.retain(|name, _| found.contains(name) || open.as_ref() == Some(name));
+                let stays =
+                    |name: &Bytes| !is_complete || found.contains(name) || open.as_ref() == Some(name);
+                self.queues.retain(|name, _| stays(name));
                 (self.calls, self.search_refusal) = (Some(calls), refusal);
                 self.failure = None;
             }
@@ -399,7 +402,7 @@ mod tests {
     fn state(names: impl IntoIterator<Item = String>) -> State {
         let mut state = State::new("server".into(), Duration::from_secs(2), 0, (80, 24));
         state.on(Event::Found(names.into_iter().map(Bytes::from).collect()));
-        state.on(Event::Searched { calls: 1, refusal: None });
+        state.on(Event::Searched { calls: 1, refusal: None, is_complete: true });
         state
     }
 
@@ -491,7 +494,7 @@ mod tests {
         assert_eq!(at_cursor(&state), "queue-28");
         assert_eq!(press(&mut state, "\n"), Some(Action::Look));
         assert_eq!(state.open.as_deref(), Some(&b"queue-28"[..]));
-        state.on(Event::Searched { calls: 1, refusal: None });
+        state.on(Event::Searched { calls: 1, refusal: None, is_complete: true });
         assert_eq!(state.queues.len(), 1, "what is open stays");
         press(&mut state, "\x1b");
         assert_eq!((state.open.clone(), at_cursor(&state)), (None, "queue-28".into()));
@@ -526,7 +529,7 @@ mod tests {
         let mut state = state(["a", "b"].map(String::from));
         state.on(Event::Found(vec!["b".into()]));
         assert_eq!(sorted(&state), [b"a", b"b"], "the search goes on");
-        state.on(Event::Searched { calls: 1, refusal: None });
+        state.on(Event::Searched { calls: 1, refusal: None, is_complete: true });
         assert_eq!(sorted(&state), [b"b"]);
         state.on(Event::Looked(vec![queue("a", |_| ())], None));
         assert_eq!(sorted(&state), [b"b"], "an answer comes late");
