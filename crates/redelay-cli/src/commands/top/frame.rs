@@ -254,7 +254,7 @@ mod tests {
         let mut names: Vec<_> = queues.iter().map(|queue| queue.name.clone()).collect();
         names.push("shop:new".into());
         state.on(Event::Found(names));
-        state.on(Event::Searched { calls: 205, refusal: None });
+        state.on(Event::Searched { calls: 205, refusal: None, is_complete: true });
         let reader = || Some(Reader::new(None, Mask::default(), [&b"\x03hell\xef"[..]]));
         state.on(Event::Looked(queues.into_iter().map(|queue| (queue, reader())).collect(), None));
         state
@@ -351,7 +351,11 @@ mod tests {
     fn what_is_wrong_is_at_the_foot() {
         let mut state = state(80, 24);
         let foot = |state: &State| drawn(state).pop().unwrap();
-        state.on(Event::Searched { calls: 1, refusal: Some("channels is unknown: NOPERM\x1b".into()) });
+        state.on(Event::Searched {
+            calls: 1,
+            refusal: Some("channels is unknown: NOPERM\x1b".into()),
+            is_complete: true,
+        });
         assert_eq!(foot(&state), "channels is unknown: NOPERM\\x1b");
         state.on(Event::Failed("the server does not answer".into()));
         assert_eq!(foot(&state), "no answer: the server does not answer");
