@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use redelay::client::{ClientConfig, TlsConfig};
@@ -172,10 +173,16 @@ impl Session {
         }
     }
 
+    /// What the servers say of themselves.
+    pub(crate) async fn ask_servers(&self) -> Result<Servers, Failure> {
+        let servers = self.inspector.servers().await?;
+        Ok(Servers { servers, asked: Instant::now(), label: self.label.clone() })
+    }
+
     /// The servers that are asked. Says if one of them does not answer, is a replica, or is one of a cluster
     /// whose others are not asked.
     pub(crate) async fn servers(&self, out: &Out) -> Result<Servers, Failure> {
-        let servers = Servers { servers: self.inspector.servers().await?, label: self.label.clone() };
+        let servers = self.ask_servers().await?;
         for server in &servers.servers {
             server.unknown.iter().filter(|unknown| state::is_silence(unknown)).for_each(|unknown| {
                 out.note(&queue::refusal(unknown));
@@ -229,6 +236,7 @@ pub(crate) fn refused(what: &str, error: Error) -> Result<String, Failure> {
 /// What the servers say of themselves.
 pub(crate) struct Servers {
     servers: Vec<Server>,
+    asked: Instant,
     label: Option<String>,
 }
 
@@ -237,7 +245,12 @@ impl Servers {
     pub(crate) fn clock(&self, address: &str) -> std::time::SystemTime {
         let own = self.servers.iter().find(|server| server.address == address);
         let clock = own.or(self.servers.first()).and_then(|server| server.clock);
-        clock.unwrap_or_else(std::time::SystemTime::now)
+        clock.map_or_else(std::time::SystemTime::now, |clock| clock + self.asked.elapsed())
+    }
+
+    /// Whether a server is one of them.
+    pub(crate) fn has(&self, address: &str) -> bool {
+        self.servers.iter().any(|server| server.address == address)
     }
 
     /// Whether one of them does not answer, which was said.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use futures::future::ready;
 use futures::{Stream, TryStreamExt};
-use redelay::inspector::{Overview, Queues, matches};
+use redelay::inspector::{Overview, Queues, Unknown, matches};
 
 use crate::connect::Session;
+use crate::failure::Failure;
 use crate::queue::refusal;
 use crate::state::is_silence;
 
@@ -64,8 +65,16 @@ impl Wanted {
 }
 
 /// Why the keys of a server were not searched.
-pub(crate) fn not_searched(queues: &Queues) -> Option<String> {
-    queues.unknown().iter().find(|unknown| is_silence(unknown) || unknown.what == "keys").map(refusal)
+///
+/// # Errors
+/// The failure, if it will not get better by itself: a right is missing.
+pub(crate) fn not_searched(queues: &Queues) -> Result<Option<String>, Failure> {
+    let unknown = queues.unknown();
+    let not_searched = |unknown: &&Unknown| is_silence(unknown) || unknown.what == "keys";
+    match unknown.iter().find(not_searched) {
+        Some(unknown) if unknown.permission.is_some() => Err(Failure::Refused(refusal(unknown))),
+        unknown => Ok(unknown.map(refusal)),
+    }
 }
 
 /// Whose pending entries these are.

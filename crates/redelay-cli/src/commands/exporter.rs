@@ -143,7 +143,7 @@ async fn find(
         }
     }
     drop(names);
-    Ok((found, not_searched(&queues)))
+    Ok((found, not_searched(&queues)?))
 }
 
 impl Exporter {

@@ -104,7 +104,11 @@ async fn search(
                 }
             }
         };
-        let end = end.or_else(|| not_searched(&queues)).map_or(Found::All, Found::Not);
+        let end = match end {
+            Some(why) => Some(why),
+            None => not_searched(&queues)?,
+        };
+        let end = end.map_or(Found::All, Found::Not);
         send(found, end).await;
         // Not at once, however often announcements are missed.
         tokio::time::sleep(every.min(CHECKS_EVERY)).await;

@@ -140,6 +140,10 @@ fn a_right_that_one_server_does_not_grant_hides_nothing_of_the_others() {
     }
     let url = cluster.url().replace("://", "://looks:secret@");
     let refusing = &cluster.servers()[0];
+    refusing.cmd(["ACL", "SETUSER", "looks", "-scan"]);
+    let pump = run(&url, &["pump", "--once"]);
+    assert!(pump.code == 4 && pump.err.contains("+scan"), "{}", pump.err);
+    refusing.cmd(["ACL", "SETUSER", "looks", "+scan"]);
     for (right, is_found) in [("scan", false), ("time", true), ("info", true), ("zcard", true)] {
         refusing.cmd(["ACL", "SETUSER", "looks", &format!("-{right}")]);
         let ls = run(&url, &["ls", "--json"]);

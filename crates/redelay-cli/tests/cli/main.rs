@@ -6,6 +6,7 @@ mod connecting;
 mod doctor;
 #[cfg(feature = "exporter")]
 mod exporting;
+mod failover;
 mod failures;
 mod names;
 mod offline;

@@ -119,5 +119,6 @@ async fn find(
         }
     }
     drop(batches);
-    Ok(failure.or_else(|| Some(Failure::NoConnection(not_searched(&search)?))))
+    let not_searched = || not_searched(&search).map_or_else(Some, |why| why.map(Failure::NoConnection));
+    Ok(failure.or_else(not_searched))
 }

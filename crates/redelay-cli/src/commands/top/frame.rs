@@ -256,7 +256,8 @@ mod tests {
         state.on(Event::Found(names));
         state.on(Event::Searched { calls: 205, refusal: None, is_complete: true });
         let reader = || Some(Reader::new(None, Mask::default(), [&b"\x03hell\xef"[..]]));
-        state.on(Event::Looked(queues.into_iter().map(|queue| (queue, reader())).collect(), None));
+        let title = state.title.clone();
+        state.on(Event::Looked(queues.into_iter().map(|queue| (queue, reader())).collect(), None, title));
         state
     }
 
@@ -326,7 +327,8 @@ mod tests {
         };
         let next = Next { entries: vec![entry("{\"orderId\": 8112}"); 30], refusal: None };
         let name = state.open.clone().unwrap();
-        state.on(Event::Looked(Vec::new(), Some((name, next))));
+        let title = state.title.clone();
+        state.on(Event::Looked(Vec::new(), Some((name, next)), title));
         let lines = drawn(&state);
         assert_eq!(lines[1], "refunds");
         assert_eq!(lines[2], "STATE      stands still                           READY             0");

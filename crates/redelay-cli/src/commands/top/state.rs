@@ -105,8 +105,8 @@ pub(super) enum Event {
         refusal: Option<String>,
         is_complete: bool,
     },
-    /// The answers of a look, and of the queue that was open.
-    Looked(Vec<(Overview, Option<Reader>)>, Option<(Bytes, Next)>),
+    /// The answers of a look, and of the queue that was open, and the servers that have given them.
+    Looked(Vec<(Overview, Option<Reader>)>, Option<(Bytes, Next)>, String),
     /// There was no answer.
     Failed(String),
 }
@@ -294,7 +294,8 @@ impl State {
                 (self.calls, self.search_refusal) = (Some(calls), refusal);
                 self.failure = None;
             }
-            Event::Looked(answers, next) => {
+            Event::Looked(answers, next, title) => {
+                self.title = title;
                 for (overview, reader) in answers {
                     if let Some(queue) = self.queues.get_mut(&overview.name) {
                         queue.reader = reader.or(queue.reader.take());
@@ -445,7 +446,7 @@ mod tests {
                 queue.pending = Some(8);
             }),
         ];
-        state.on(Event::Looked(looked, None));
+        state.on(Event::Looked(looked, None, "server".into()));
         assert_eq!(sorted(&state), [b"c", b"a", b"b", b"d"], "the worst first, what is not known last");
         press(&mut state, "s");
         assert_eq!((state.sort, sorted(&state)), (Sort::Name, vec![&b"a"[..], b"b", b"c", b"d"]));
@@ -490,7 +491,11 @@ mod tests {
         press(&mut state, "⇞k");
         assert_eq!(at_cursor(&state), "queue-28");
         // It becomes the worst.
-        state.on(Event::Looked(vec![queue("queue-28", |queue| queue.dead_letters = Some(1))], None));
+        state.on(Event::Looked(
+            vec![queue("queue-28", |queue| queue.dead_letters = Some(1))],
+            None,
+            "server".into(),
+        ));
         assert_eq!(at_cursor(&state), "queue-28");
         assert_eq!(press(&mut state, "\n"), Some(Action::Look));
         assert_eq!(state.open.as_deref(), Some(&b"queue-28"[..]));
@@ -505,7 +510,7 @@ mod tests {
         let mut state = state((0..1_000).map(|n| format!("queue-{n:03}")));
         let answers = |names: &[Bytes]| {
             let answer = |name: &Bytes| queue(std::str::from_utf8(name).unwrap(), |_| ());
-            Event::Looked(names.iter().map(answer).collect(), None)
+            Event::Looked(names.iter().map(answer).collect(), None, "server".into())
         };
         let first = state.asks();
         assert_eq!(first.len(), 1_000, "about each once at the beginning");
@@ -531,7 +536,7 @@ mod tests {
         assert_eq!(sorted(&state), [b"a", b"b"], "the search goes on");
         state.on(Event::Searched { calls: 1, refusal: None, is_complete: true });
         assert_eq!(sorted(&state), [b"b"]);
-        state.on(Event::Looked(vec![queue("a", |_| ())], None));
+        state.on(Event::Looked(vec![queue("a", |_| ())], None, "other".into()));
         assert_eq!(sorted(&state), [b"b"], "an answer comes late");
     }
 
