@@ -56,6 +56,7 @@ async fn one_pass_for_many_calls_keeps_the_order() {
     let _moving = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     until_moved(&delayed).await;
     assert_eq!(ready.read_all().await.unwrap(), (0..NUMBER).collect::<Vec<_>>());
+    until_async("all is counted", || async { client.stats().transferred >= NUMBER as u64 }).await;
     let stats = client.stats();
     println!("{} transfers", stats.transfers);
     // One pass per call would take 20 calls of at least 1 ms. Each call has to continue where the last one

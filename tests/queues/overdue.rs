@@ -78,13 +78,13 @@ async fn queues_in_many_slots_are_all_looked_at() {
         let server = cluster.master_of(cluster.slot_of(ready.name()));
         block_in_place(|| offer_silently(server, ready, 7));
     }
-    // About 34 slots of each master: two passes.
+    // About 34 slots of each master: two passes. Those at both ends of the time may be seen in part.
     let moved = || async { client.stats().transferred as usize == QUEUES };
     until_async_within(Duration::from_secs(60), "all are moved", moved).await;
     let elapsed = begun.elapsed();
     let looks = calls() - before - (client.stats().transfers - transfers);
     println!("all were moved after {elapsed:?}, with {looks} looks");
-    assert!(looks <= 3 * 20 * (elapsed.as_secs() / 5 + 2), "{looks} looks in {elapsed:?}");
+    assert!(looks <= 3 * 20 * (elapsed.as_secs() / 5 + 3), "{looks} looks in {elapsed:?}");
     assert_eq!(client.stats().stalled_transfers as usize, QUEUES);
 }
 
