@@ -176,7 +176,7 @@ pub(crate) struct Opinion {
 }
 
 impl Conn {
-    /// Asks each sentinel, those of the URL and those that they know, on a connection of its own. Empty if the
+    /// Asks each sentinel, those of the URL and those that they know, on a separate connection. Empty if the
     /// URL names none.
     pub(crate) async fn opinions(&self) -> Vec<Opinion> {
         let Source::Sentinels(group) = &self.base.options.source else { return Vec::new() };

@@ -106,7 +106,8 @@ impl Inspector {
     /// [`settings`](Self::settings) asks what only an administrator may know.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), if none answers. What a server refuses is in `unknown`.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), if none answers. What a server refuses is in
+    /// `unknown`.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.

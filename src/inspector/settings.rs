@@ -74,7 +74,8 @@ impl Inspector {
     /// `CLUSTER INFO` and `CLUSTER NODES`. Users who may only read are refused them.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), if none answers. What a server refuses is in `unknown`.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), if none answers. What a server refuses is in
+    /// `unknown`.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.

@@ -102,6 +102,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_not_answered_hides_nothing_of_the_rest() {
+        let lost = || Err(OpError::NotExecuted("no connection".to_owned().into()));
+        let read =
+            |answers| answered(answers, |at, unknown| format!("{at}: {}: {}", unknown.what, unknown.why));
+        let some = read(vec![Ok("one".to_owned()), lost()]).unwrap();
+        assert_eq!(some, ["one", "1: server: no connection"]);
+        assert_eq!(read(vec![lost(), lost()]), lost().map(|_| Vec::new()));
+        assert_eq!(read(Vec::new()), Ok(Vec::new()));
+    }
+
+    #[test]
     fn the_missing_permission_is_named() {
         let refused = |why: &str, command: &str| {
             let mut unknowns = Unknowns::default();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{add_sound, lines};
 use crate::{Ran, program};
 
-/// What is found at sentinels. How long one that does not answer is waited for does not depend on the timeout.
+/// What is found at sentinels. One that does not answer is waited for as long, whatever the timeout.
 fn found(url: &str) -> Vec<Value> {
     let words = ["--timeout=1m", "doctor", "--json"];
     let ran = Ran::new(&program().env("REDIS_URL", url).args(words).output().unwrap());
