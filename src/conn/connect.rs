@@ -76,7 +76,8 @@ impl Conn {
             Err(error) => return Err(ConnectError::failed(error.into_cause())),
         };
         let info = String::from_utf8_lossy(&info);
-        if field(&info, "redis_mode") == Some("sentinel") {
+        // Valkey has the second name.
+        if ["redis_mode", "server_mode"].iter().any(|mode| field(&info, mode) == Some("sentinel")) {
             let why = format!(
                 "{0} is a sentinel; write redis-sentinel://{0}/ and the name of the master",
                 self.address()
