@@ -36,7 +36,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
+.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking bench-codecs clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -119,6 +119,9 @@ bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson,
 bench-looking: ## what looking costs a server with a million entries: every command, a minute of `top`, a minute of the exporter
 	cargo build --release --package redelay-cli --all-features
 	benches/looking.py $(TARGET)/release/redelay
+
+bench-codecs: ## the Java codecs beside serde_json, in turns, ten seconds; ONLY="order" for a part
+	cargo bench --package redisson-codec --all-features --bench beside_serde_json -- $(ONLY)
 
 # Published numbers name the commit they were measured at. Half an hour is too long to find out at the end.
 clean-tree:

@@ -33,16 +33,17 @@ write write 'typed-json:com.acme.Zoo$Amounts' typed-json-amounts
 classes=$root/crates/redisson-codec/tests/classes
 compiled=$(mktemp -d)
 trap 'rm -rf "$compiled"' EXIT
-javac -nowarn -cp "$build/classes:$build/lib/*" -d "$compiled" "$classes/Shop.java" "$classes/Generic.java"
+javac -nowarn -cp "$build/classes:$build/lib/*" -d "$compiled" "$classes/Generic.java"
 java -cp "$compiled:$build/classes:$build/lib/*" com.acme.Generic >"$classes/generic.tsv"
-mkdir -p "$compiled/com/acme" "$compiled/lab"
+mkdir -p "$compiled/com/acme" "$compiled/com/example/shop" "$compiled/lab"
+cp "$build/classes/com/example/shop/"*.class "$compiled/com/example/shop/"
 for class in Zoo Tasks Clock Annotated; do
     cp "$build/classes/com/acme/$class"*.class "$compiled/com/acme/"
 done
 cp "$build/classes/lab/Small.class" "$compiled/lab/"
 # Those that hold others have no objects.
 rm "$compiled/com/acme/Generic.class" "$compiled/com/acme/Zoo.class" "$compiled/com/acme/Tasks.class" \
-    "$compiled/com/acme/Annotated.class"
+    "$compiled/com/acme/Annotated.class" "$compiled/com/example/shop/Shapes.class" "$compiled/com/example/shop/Shapes\$1.class"
 rm -f "$classes"/*.class
 (cd "$compiled" && find . -name '*.class') | while IFS= read -r file; do
     cp "$compiled/$file" "$classes/$(printf %s "${file#./}" | tr / .)"

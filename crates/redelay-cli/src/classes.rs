@@ -1,31 +1,36 @@
 //! Descriptions of Java classes, from files of three kinds: `.class`, `.jar`, and text.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use miniz_oxide::inflate::TINFLStatus;
 use rawzip::{CompressionMethod, ZipArchive};
 use redelay::codec::classes::Classes;
 
 use crate::failure::Failure;
+use crate::human;
+use crate::out::Out;
 
-/// The most bytes of a file, and of all that is unpacked of a jar.
+/// The most bytes of a file, and of all that is unpacked of jars.
 const LONGEST: u64 = 1 << 30;
-/// The most bytes of a class. A larger one is left out.
+/// The most bytes of a class.
 const LONGEST_CLASS: usize = 4 << 20;
 /// The most bytes of a jar in a jar. Those of Spring Boot have the libraries in them.
 const LONGEST_JAR: usize = 64 << 20;
-/// The most classes of a jar.
-const MOST: usize = 200_000;
 
-/// Reads the files; `None` if there is no file.
-pub(crate) fn load(files: &[PathBuf]) -> Result<Option<Arc<Classes>>, Failure> {
-    let mut classes = Classes::new();
+/// Reads the files; `None` if there is no file. Says how much in them is left out, and why.
+pub(crate) fn load(files: &[PathBuf], out: &Out) -> Result<Option<Arc<Classes>>, Failure> {
+    let mut reading = Reading::default();
     for file in files {
         let wrong = |why: String| Failure::Usage(format!("the classes in {} {why}", file.display()));
         let bytes = read(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-        add(&mut classes, &bytes).map_err(wrong)?;
+        reading.add(&bytes).map_err(wrong)?;
+        if let Some(left_out) = reading.left_out.take() {
+            out.note(&format!("{} is not read in full: {left_out}", file.display()));
+        }
     }
-    Ok((!files.is_empty()).then(|| Arc::new(classes)))
+    Ok((!files.is_empty()).then(|| Arc::new(reading.classes)))
 }
 
 fn read(file: &Path) -> std::io::Result<Vec<u8>> {
@@ -35,40 +40,59 @@ fn read(file: &Path) -> std::io::Result<Vec<u8>> {
     }
 }
 
-fn add(classes: &mut Classes, bytes: &[u8]) -> Result<(), String> {
-    let expected = "are not described: expected a .class file, a .jar, or a text";
-    if bytes.starts_with(b"\xca\xfe\xba\xbe") {
-        classes.add_class_file(bytes).map(drop).map_err(|error| format!("are not described: {error}"))
-    } else if bytes.starts_with(b"PK") {
-        let mut jar = Jar { classes, left: LONGEST, found: 0, error: None };
-        jar.add(bytes, true)?;
-        match (jar.found, jar.error) {
-            (0, Some(error)) => Err(format!("are not described: {error}")),
-            (0, None) => Err("are not described: the jar has no class".into()),
-            _ => Ok(()),
+/// What was read so far.
+#[derive(Default)]
+struct Reading {
+    classes: Classes,
+    /// How many bytes were unpacked.
+    unpacked: u64,
+    /// How many classes are in the last file.
+    found: usize,
+    /// What of the last file is left out.
+    left_out: Option<LeftOut>,
+}
+
+struct LeftOut {
+    count: usize,
+    /// The first one, and why.
+    first: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.first)?;
+        match self.count {
+            1 => Ok(()),
+            count => write!(f, "; and {} more", human::count(count as u64 - 1)),
         }
-    } else {
-        let text = str::from_utf8(bytes).map_err(|_| expected)?;
-        classes.add_text(text).map_err(|error| format!("{expected}; {error}"))
     }
 }
 
-struct Jar<'a> {
-    classes: &'a mut Classes,
-    /// How many more bytes may be unpacked.
-    left: u64,
-    found: usize,
-    /// Why the last one of those that are left out is.
-    error: Option<String>,
-}
+impl Reading {
+    fn add(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let expected = "are not described: expected a .class file, a .jar, or a text";
+        let not_described = |why: &dyn fmt::Display| format!("are not described: {why}");
+        if bytes.starts_with(b"\xca\xfe\xba\xbe") {
+            self.classes.add_class_file(bytes).map(drop).map_err(|error| not_described(&error))
+        } else if bytes.starts_with(b"PK") {
+            self.found = 0;
+            self.jar(bytes, None).map_err(|error| format!("are in a broken jar: {error}"))?;
+            match (self.found, &self.left_out) {
+                (0, Some(left_out)) => Err(not_described(left_out)),
+                (0, None) => Err(not_described(&"the jar has no class")),
+                _ => Ok(()),
+            }
+        } else {
+            let text = str::from_utf8(bytes).map_err(|_| expected)?;
+            self.classes.add_text(text).map_err(|error| format!("{expected}; {error}"))
+        }
+    }
 
-impl Jar<'_> {
-    /// Adds its classes, and those of the jars in it. What cannot be read is left out.
-    fn add(&mut self, bytes: &[u8], is_outer: bool) -> Result<(), String> {
-        let broken = |error: rawzip::Error| format!("are in a broken jar: {error}");
-        let archive = ZipArchive::from_slice(bytes).map_err(broken)?;
+    /// Adds the classes of a jar, and those of the jars in it. What cannot be read is left out.
+    fn jar(&mut self, bytes: &[u8], outer: Option<&str>) -> Result<(), rawzip::Error> {
+        let archive = ZipArchive::from_slice(bytes)?;
         let mut entries = archive.entries();
-        while let Some(entry) = entries.next_entry().map_err(broken)? {
+        while let Some(entry) = entries.next_entry()? {
             let path = entry.file_path();
             let path: &[u8] = path.as_ref();
             let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
@@ -76,44 +100,63 @@ impl Jar<'_> {
                 name.ends_with(b".class") && name != b"module-info.class" && name != b"package-info.class";
             // Those of a newer Java have the same fields.
             let is_version = path.starts_with(b"META-INF/");
-            let is_jar = is_outer && name.ends_with(b".jar");
+            let is_jar = name.ends_with(b".jar");
             if is_version || !is_class && !is_jar {
                 continue;
             }
-            let most = if is_jar { LONGEST_JAR } else { LONGEST_CLASS };
-            let found = archive.get_entry(entry.wayfinder()).map_err(broken)?;
-            let unpacked = match unpacked(entry.compression_method(), found.data(), most) {
-                Ok(unpacked) => unpacked,
-                Err(why) => {
-                    self.error = Some(format!("{} {why}", String::from_utf8_lossy(name)));
-                    continue;
-                }
-            };
-            self.left =
-                self.left.checked_sub(unpacked.len() as u64).ok_or("are in a jar that is too large")?;
-            if is_jar {
-                // It may be something else of this name.
-                let _ = self.add(&unpacked, false);
-                continue;
-            }
-            match self.classes.add_class_file(&unpacked) {
-                Ok(_) => self.found += 1,
-                Err(error) => self.error = Some(error.to_string()),
-            }
-            if self.found > MOST {
-                return Err(format!("are more than {MOST}"));
+            let found = archive.get_entry(entry.wayfinder())?;
+            let name = String::from_utf8_lossy(name);
+            if let Err(why) = self.entry(&name, entry.compression_method(), found.data(), outer) {
+                self.leave_out(&name, outer, &why);
             }
         }
         Ok(())
     }
+
+    /// Adds a class, or what is in a jar.
+    fn entry(
+        &mut self,
+        name: &str,
+        method: CompressionMethod,
+        bytes: &[u8],
+        outer: Option<&str>,
+    ) -> Result<(), String> {
+        let is_jar = name.ends_with(".jar");
+        if is_jar && outer.is_some() {
+            return Err("is in a jar in a jar".into());
+        }
+        let unpacked = unpacked(method, bytes, if is_jar { LONGEST_JAR } else { LONGEST_CLASS })?;
+        self.unpacked += unpacked.len() as u64;
+        if self.unpacked > LONGEST {
+            return Err(format!("is behind the first {} MiB", LONGEST >> 20));
+        }
+        if is_jar {
+            return self.jar(&unpacked, Some(name)).map_err(|error| format!("is a broken jar: {error}"));
+        }
+        self.classes.add_class_file(&unpacked).map_err(|error| format!("is not described: {error}"))?;
+        self.found += 1;
+        Ok(())
+    }
+
+    fn leave_out(&mut self, name: &str, outer: Option<&str>, why: &str) {
+        let first = || match outer {
+            Some(outer) => format!("{name} in {outer} {why}"),
+            None => format!("{name} {why}"),
+        };
+        self.left_out.get_or_insert_with(|| LeftOut { count: 0, first: first() }).count += 1;
+    }
 }
 
 fn unpacked(method: CompressionMethod, bytes: &[u8], most: usize) -> Result<Vec<u8>, String> {
+    let too_large = || format!("is larger than {} MiB", most >> 20);
     match method {
-        CompressionMethod::STORE if bytes.len() > most => Err("is too large".into()),
+        CompressionMethod::STORE if bytes.len() > most => Err(too_large()),
         CompressionMethod::STORE => Ok(bytes.to_vec()),
         CompressionMethod::DEFLATE => miniz_oxide::inflate::decompress_to_vec_with_limit(bytes, most)
-            .map_err(|_| "cannot be unpacked".into()),
+            .map_err(|error| match error.status {
+                TINFLStatus::HasMoreOutput => too_large(),
+                _ => "cannot be unpacked".into(),
+            }),
         _ => Err("is compressed in an unusual way".into()),
     }
 }
@@ -148,10 +191,16 @@ mod tests {
         bytes
     }
 
+    /// The names of the classes, and what is left out.
+    fn read_in_part(bytes: &[u8]) -> Result<(Vec<String>, String), String> {
+        let mut reading = Reading::default();
+        reading.add(bytes)?;
+        let left_out = reading.left_out.map(|left_out| left_out.to_string());
+        Ok((reading.classes.names().map(str::to_owned).collect(), left_out.unwrap_or_default()))
+    }
+
     fn loaded(bytes: &[u8]) -> Result<Vec<String>, String> {
-        let mut classes = Classes::new();
-        add(&mut classes, bytes)?;
-        Ok(classes.names().map(str::to_owned).collect())
+        Ok(read_in_part(bytes)?.0)
     }
 
     #[test]
@@ -171,6 +220,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_is_said() {
+        let item = class("com.example.shop.CartItem");
+        let inner = jar(&[("a/b/x.class", b"junk"), ("CartItem.class", &item), ("more.jar", b"")]);
+        let outer =
+            [("lib/no.jar", &b"PK junk"[..]), ("lib/a.jar", &inner), ("y.class", &[0; LONGEST_CLASS + 1])];
+        let (names, left_out) = read_in_part(&jar(&outer)).unwrap();
+        assert_eq!(names, ["com.example.shop.CartItem"]);
+        assert!(left_out.starts_with("no.jar is a broken jar: "), "{left_out}");
+        assert!(left_out.ends_with("; and 3 more"), "{left_out}");
+        for (outer, why) in [
+            (
+                outer[1],
+                "x.class in a.jar is not described: expected a class file: no ca fe ba be at offset 0; and 1 more",
+            ),
+            (outer[2], "y.class is larger than 4 MiB"),
+            (("z.jar", &jar(&[("more.jar", b"")])), "more.jar in z.jar is in a jar in a jar"),
+        ] {
+            assert_eq!(read_in_part(&jar(&[("CartItem.class", &item), outer])).unwrap().1, why);
+        }
+    }
+
+    #[test]
     fn what_is_none_of_them() {
         for (bytes, why) in [
             (&b""[..], ""),
@@ -184,9 +255,10 @@ mod tests {
         }
         assert!(loaded(&jar(&[("a.txt", b"a")])).unwrap_err().contains("the jar has no class"));
         assert!(loaded(&jar(&[("a.class", b"a")])).unwrap_err().contains("expected a class file"));
-        let missing = load(&["/no/such.jar".into()]).unwrap_err().to_string();
+        let out = Out::new(false);
+        let missing = load(&["/no/such.jar".into()], &out).unwrap_err().to_string();
         assert!(missing.starts_with("the classes in /no/such.jar cannot be read"), "{missing}");
-        assert!(load(&[]).unwrap().is_none());
+        assert!(load(&[], &out).unwrap().is_none());
     }
 
     /// Fixed seeds.

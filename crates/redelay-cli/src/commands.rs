@@ -32,7 +32,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Show { queue } => show::run(&session().await?, &bytes(queue), &out).await,
         Command::List { queue, what, limit, after, decoder, classes } => {
             let page = list::Page { what, after, limit: limit as usize };
-            let session = session().await?.with_classes(&classes.classes)?;
+            let session = session().await?.with_classes(&classes.classes, &out)?;
             list::run(&session, &bytes(queue), page, decoder.decoder, &out).await
         }
         Command::Due { queue, step, count } => {
@@ -46,11 +46,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         #[cfg(feature = "top")]
         Command::Top { pattern, interval, classes } => {
             top::check(&out)?;
-            let session = session().await?.with_classes(&classes.classes)?;
+            let session = session().await?.with_classes(&classes.classes, &out)?;
             top::run(&session, &bytes(pattern), interval, &out).await
         }
         Command::Inspect { hex, digits, codec, decoder, classes } => {
-            let classes = crate::classes::load(&classes.classes)?;
+            let classes = crate::classes::load(&classes.classes, &out)?;
             inspect::run(hex, digits, Reading { codec, decoder: decoder.decoder, classes }, &out).await
         }
         Command::JavaStruct { class, classes } => java_struct::run(&class, &classes.classes, &out),

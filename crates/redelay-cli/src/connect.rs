@@ -79,9 +79,9 @@ impl Session {
     }
 
     /// With the classes that these files and the profile describe.
-    pub(crate) fn with_classes(self, files: &[PathBuf]) -> Result<Self, Failure> {
+    pub(crate) fn with_classes(self, files: &[PathBuf], out: &Out) -> Result<Self, Failure> {
         let files: Vec<_> = self.profile.classes.iter().chain(files).cloned().collect();
-        Ok(Self { classes: classes::load(&files)?, ..self })
+        Ok(Self { classes: classes::load(&files, out)?, ..self })
     }
 
     /// The name of a queue on the server, or a pattern of such names.

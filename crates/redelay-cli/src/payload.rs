@@ -128,7 +128,7 @@ impl Reader {
         let mut described = format.describe(payload);
         let (mut json, mut why) = (json, String::new());
         if let (Some(_), Some(classes)) = (&described, &self.classes) {
-            match format.to_json_with(payload, classes) {
+            match format.to_json_with_classes(payload, classes) {
                 Ok(read) => (json, described) = (Some(read), None),
                 Err(error) => why = format!(": {error}"),
             }

@@ -7,7 +7,7 @@
 //! * [`check`] compares a struct with its class, for a test.
 //! * [`Kryo5::with_classes`](crate::Kryo5::with_classes) reads any payload of these classes as a
 //!   [`Value`](crate::java::Value), with the names of the fields.
-//! * [`Classes::rust`] prints the Rust types of a class.
+//! * [`Classes::to_rust`] prints the Rust types of a class.
 //!
 //! ```
 //! use redisson_codec::classes::{Classes, check};
@@ -52,7 +52,8 @@
 //! # Limits
 //! Anybody may have written a class file. Reading one never panics, and takes at most 8 MiB of memory: names
 //! and types of more than 64 KiB in one class are refused, and so are types that nest deeper than 32 levels,
-//! and longer code than Java takes. Each error has an offset.
+//! and longer code than Java takes. Each error has an offset. All classes together may take 256 MiB, and
+//! twice that while a list grows; those that would take more are refused.
 
 mod check;
 mod class_file;
@@ -60,6 +61,7 @@ mod code;
 mod compared;
 mod hierarchy;
 mod library;
+mod memory;
 mod model;
 mod pool;
 mod primitive;

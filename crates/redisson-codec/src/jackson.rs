@@ -5,10 +5,10 @@
 //! | `json.rs`, `cbor.rs`, `msgpack.rs` | one format each: bytes to nodes and back |
 //! | `format.rs` | how the formats write what they have in common |
 //! | `mapper.rs`, `times.rs`, `pattern.rs` | the settings of an application's `ObjectMapper`, and how it writes times |
-//! | `node.rs` | nodes: a decoded payload, or a `Value` that is about to be written |
+//! | `node.rs` | nodes: a decoded payload, or a scalar that is about to be written |
 //! | `read.rs` | nodes to a type, by its shape in Java |
 //! | `write.rs` | a type to bytes, by a plan made from its shape |
-//! | `value.rs` | nodes to [`Value`](super::java::Value) and back |
+//! | `value.rs` | nodes to a [`Value`](super::java::Value), and a `Value` to bytes |
 
 /// The public codec of a format.
 macro_rules! codec {
@@ -79,6 +79,7 @@ pub use mapper::{Mapper, WithMapper};
 #[cfg(feature = "msgpack-jackson")]
 pub use msgpack::MsgPackJackson;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -90,6 +91,7 @@ use self::mapper::Mapper;
 use self::mapper::Typing;
 use self::write::{Output, Plan, ValueWriter};
 use super::CodecError;
+use super::java::Value;
 use super::java::shape::Shape;
 use crate::serde_error::unreadable;
 use crate::shown::{LONGEST, within};
@@ -101,9 +103,13 @@ fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(
 ) -> Result<Vec<u8>, CodecError> {
     let plan = Plan::of::<F, T>(mapper.map_or(Typing::Property, |mapper| mapper.typing))?;
     let mut output = Output::take(mapper);
-    value
-        .serialize(ValueWriter::<F>::whole(&mut output, plan))
-        .map_err(|failure| CodecError::new(within(failure.to_string(), LONGEST)))?;
+    let writer = ValueWriter::<F>::whole(&mut output, plan);
+    let written = match (value as &dyn Any).downcast_ref::<Value>() {
+        // A whole `Value` is written directly, without a copy through serde.
+        Some(value) => writer.value_of(value),
+        None => value.serialize(writer),
+    };
+    written.map_err(|failure| CodecError::new(within(failure.to_string(), LONGEST)))?;
     let payload = output.finish();
     match payload.len() {
         length if length > F::MAX_PAYLOAD => {

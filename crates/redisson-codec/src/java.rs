@@ -90,6 +90,8 @@
 //! }
 //! ```
 
+#[cfg(feature = "kryo")]
+pub(crate) mod base;
 mod big;
 pub(crate) mod class;
 mod convert;

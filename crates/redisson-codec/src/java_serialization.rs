@@ -22,6 +22,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::java::{Serialized, Value};
+#[cfg(feature = "detect")]
+use crate::levels::MAX_DEPTH;
 use crate::memory::TooMuch;
 
 pub(crate) use stream::HEADER;
@@ -31,18 +33,32 @@ use stream::Stream;
 
 /// Why bytes are no object, or none of which there is a [`Value`].
 #[derive(Debug)]
-pub(crate) struct Refused(String);
+pub(crate) enum Refused {
+    No(String),
+    TooMuch(TooMuch),
+}
 
 impl Refused {
     #[cold]
     fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
+        Self::No(why.into())
+    }
+
+    /// What is said of an object that begins at an offset.
+    pub(crate) fn of_object_at(&self, at: usize) -> String {
+        match self {
+            Self::No(why) => why.clone(),
+            Self::TooMuch(why) => format!("{why}, in an object at offset {at}"),
+        }
     }
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::No(why) => f.write_str(why),
+            Self::TooMuch(why) => why.fmt(f),
+        }
     }
 }
 
@@ -51,13 +67,9 @@ impl std::error::Error for Refused {}
 impl From<TooMuch> for Refused {
     #[cold]
     fn from(why: TooMuch) -> Self {
-        Self(why.to_string())
+        Self::TooMuch(why)
     }
 }
-
-/// How deep a value may nest, as in every codec.
-#[cfg(feature = "detect")]
-const MAX_DEPTH: usize = 127;
 
 /// An object, and whether it has a value. Where it has none, because it contains itself or nests too deep,
 /// its bytes are read nevertheless.
@@ -182,11 +194,6 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    pub(crate) fn clear(&mut self) {
-        self.classes.clear();
-        self.ends.clear();
-    }
-
     /// Whether an object can be written here: it begins the stream of its class, or goes on with exactly what
     /// it went on with when it was read.
     pub(crate) fn add(&mut self, place: &Place) -> bool {

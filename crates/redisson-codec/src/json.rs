@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::ser::Formatter;
 
 use super::{Codec, CodecError};
+use crate::levels::MAX_DEPTH;
 use crate::serde_error::{unreadable, without_values};
 use crate::signature::Signature;
 
@@ -20,8 +21,9 @@ use crate::signature::Signature;
 ///
 /// * The fields have Java's names: `#[serde(rename_all = "camelCase")]`.
 /// * A property that Redisson left out is a `None`. A type other than `Option` needs `#[serde(default)]`.
-/// * Redisson writes a `byte[]` as a base64 string. This codec writes a `Vec<u8>` as a list of numbers, which
-///   Redisson reads, too, and does not read a base64 string.
+/// * Redisson writes a `byte[]` as a base64 string, which is a `String` here, or any type that serializes as
+///   one, such as with `serde_with::base64`. This codec writes a `Vec<u8>` as a list of numbers, which
+///   Redisson reads, too, and reads it from nothing else.
 /// * A `java::BigDecimal` or `java::BigInteger` is written as a text, and read from a text or a number, with
 ///   all its digits.
 /// * JSON has no NaN and no infinities. Redisson writes `"NaN"`; this codec writes `null`, which Java reads
@@ -74,9 +76,6 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
         })
     }
 }
-
-/// As deep as `serde_json` reads.
-const MAX_DEPTH: usize = 127;
 
 /// Writes what `serde_json` writes, but nothing that is too deep to be read again.
 struct Compact {

@@ -36,12 +36,10 @@ use write::Plan;
 use super::java::Value;
 use super::java::shape::Shape;
 use super::{AnyClass, Codec, CodecError};
+use crate::levels::MAX_DEPTH;
 use crate::serde_error::unreadable;
 use crate::shown::{LONGEST, type_of, within};
 use crate::signature::Signature;
-
-/// The limit of `serde_json`, too.
-const MAX_DEPTH: usize = 127;
 
 /// Kryo 5 as Redisson's `Kryo5Codec` writes it. Redisson uses this codec by default.
 ///

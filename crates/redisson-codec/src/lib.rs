@@ -67,6 +67,8 @@ mod java_serialization;
 mod json;
 #[cfg(feature = "kryo")]
 mod kryo;
+#[cfg(feature = "_serde")]
+mod levels;
 #[cfg(any(feature = "_java", feature = "_compressed"))]
 mod memory;
 #[cfg(feature = "msgpack")]

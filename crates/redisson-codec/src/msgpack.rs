@@ -6,11 +6,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Codec, CodecError};
+use crate::levels::MAX_DEPTH;
 use crate::serde_error::{unreadable, without_values};
 use crate::signature::of_another_codec;
-
-/// The limit of `serde_json`, too.
-const MAX_DEPTH: usize = 127;
 
 /// MessagePack with structs as maps from field names, as Jackson's MessagePack mapper writes a bean.
 ///

@@ -180,20 +180,40 @@ java_text!(java_text, put_java_text, f64, 15);
 #[cfg(feature = "_jackson")]
 java_text!(java_float, put_java_float, f32, 6);
 
+/// All numbers of two digits.
+static PAIRS: [[u8; 2]; 100] = pairs();
+
+const fn pairs() -> [[u8; 2]; 100] {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
+    }
+    pairs
+}
+
 /// Writes a number with this many decimals, at most 18.
 pub(super) fn put_digits(out: &mut Vec<u8>, unscaled: i64, decimals: usize) {
+    // With room for a point and a sign.
     let mut text = [b'0'; 24];
     let (mut at, mut left) = (text.len(), unscaled.unsigned_abs());
-    let point = at - decimals;
-    // At least one digit is in front of the point.
-    while left > 0 || at >= point {
-        if at == point && decimals > 0 {
-            at -= 1;
-            text[at] = b'.';
-        }
+    while left >= 10 {
+        at -= 2;
+        text[at..at + 2].copy_from_slice(&PAIRS[(left % 100) as usize]);
+        left /= 100;
+    }
+    if left > 0 {
         at -= 1;
-        text[at] = b'0' + (left % 10) as u8;
-        left /= 10;
+        text[at] = b'0' + left as u8;
+    }
+    // At least one digit is in front of the point.
+    let point = text.len() - decimals;
+    at = at.min(point - 1);
+    if decimals > 0 {
+        text.copy_within(at..point, at - 1);
+        text[point - 1] = b'.';
+        at -= 1;
     }
     if unscaled < 0 {
         at -= 1;
@@ -220,4 +240,25 @@ fn java_value(text: &str) -> Option<f64> {
 fn first_not(payload: &[u8], from: usize, kind: impl Fn(u8) -> bool) -> Option<String> {
     let at = from + payload[from..].iter().position(|&byte| !kind(byte))?;
     Some(format!("the byte 0x{:02x} at offset {at}", payload[at]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn digits_with_a_point(number: i64, few in -999_i64..999, decimals in 0_usize..=18) {
+            for unscaled in [number, few] {
+                let mut out = Vec::new();
+                put_digits(&mut out, unscaled, decimals);
+                let digits = format!("{:0>1$}", unscaled.unsigned_abs(), decimals + 1);
+                let (front, behind) = digits.split_at(digits.len() - decimals);
+                let (sign, point) = (if unscaled < 0 { "-" } else { "" }, if decimals > 0 { "." } else { "" });
+                prop_assert_eq!(String::from_utf8(out).unwrap(), format!("{sign}{front}{point}{behind}"));
+            }
+        }
+    }
 }

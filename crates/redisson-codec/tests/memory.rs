@@ -14,7 +14,9 @@ use hostile::{changed, fuzz};
 use redelay_compat_values::vectors::rows;
 use redisson_codec::classes::Classes;
 use redisson_codec::java::Value;
-use redisson_codec::{Bytes, CborJackson, Codec, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson};
+use redisson_codec::{
+    Bytes, CborJackson, Codec, CodecError, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson,
+};
 use redisson_codec::{ZStd, detect};
 
 const LIMIT: usize = 8 << 20;
@@ -36,7 +38,9 @@ fn decode<T: Debug, C: Codec<T>>(codec: C, payload: &[u8]) {
     println!("{most:.1} times the limit: {read:?}");
     assert!(most <= 8.0, "{most:.1} times the limit");
     if let Err(error) = read {
-        assert!(error.to_string().contains("too much memory"), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("too much memory"), "{error}");
+        assert!(error.contains(" offset ") || error.contains(" column "), "{error}");
     }
 }
 
@@ -62,6 +66,19 @@ fn class_file(bytes: &[u8]) {
     let most = memory("VmHWM:").unwrap_or_default().saturating_sub(before);
     println!("{:.1} times the limit of a class file: {read:?}", most as f64 / (8 << 20) as f64);
     assert!(read.is_ok() && most <= 8 << 20, "{most} bytes");
+}
+
+/// Adds classes until their memory is at its limit.
+fn until_it_is_full(mut add: impl FnMut(&mut Classes, usize) -> Result<(), CodecError>) {
+    const MOST: usize = 256 << 20;
+    let before = memory("VmRSS:").unwrap_or_default();
+    let mut classes = Classes::new();
+    let refused = (0..1000).find_map(|number| add(&mut classes, number).err());
+    let error = refused.expect("there is a limit").to_string();
+    assert!(error.contains("the classes take more than 256 MiB of memory"), "{error}");
+    let most = memory("VmHWM:").unwrap_or_default().saturating_sub(before);
+    println!("{:.1} times the limit of all classes: {error}", most as f64 / MOST as f64);
+    assert!(most <= 2 * MOST, "{most} bytes");
 }
 
 /// The same in a process of its own.
@@ -97,6 +114,17 @@ type Decode = fn(&[u8]);
 /// What a payload is decoded as.
 fn kinds(each: &mut dyn FnMut(&str, Decode)) {
     each("a class file", class_file);
+    each("class files", |file| {
+        until_it_is_full(|classes, number| {
+            let mut file = file.to_vec();
+            file[13..17].copy_from_slice(format!("A{number:03}").as_bytes());
+            classes.add_class_file(&file).map(drop)
+        });
+    });
+    each("a text", |text| {
+        let text = str::from_utf8(text).unwrap();
+        until_it_is_full(|classes, number| classes.add_text(&text.replace("A000", &format!("A{number:03}"))));
+    });
     each("JSON as a Value", |payload| decode::<Value, _>(JsonJackson, payload));
     each("JSON as a map", |payload| decode::<BTreeMap<String, i32>, _>(JsonJackson, payload));
     each("JSON as integers", |payload| decode::<Vec<i32>, _>(JsonJackson, payload));
@@ -179,20 +207,28 @@ fn detection_takes_what_it_says_at_most() {
 }
 
 /// Types of which a byte is a type argument, in as many fields as are read.
+fn large_class(argument: &[u8]) -> Vec<u8> {
+    let text = |text: &[u8]| [&[1][..], &(text.len() as u16).to_be_bytes(), text].concat();
+    let kind = [&b"LA<"[..], &argument.repeat(15_000 / argument.len()), b">;"].concat();
+    let pool = [text(b"A000"), vec![7, 0, 1], text(&kind), text(b"LA;"), text(b"Signature")].concat();
+    let field = [0, 0, 0, 1, 0, 4, 0, 1, 0, 5, 0, 0, 0, 2, 0, 3];
+    let head = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 61, 0, 6];
+    let class = [0, 0, 0, 2, 0, 0, 0, 0, 0, 4];
+    [&head[..], &pool, &class, &field.repeat(4), &[0; 4]].concat()
+}
+
 #[test]
-fn a_class_file_takes_what_it_says_at_most() {
+fn class_files_take_what_is_said_at_most() {
     if std::env::var_os(CASE).is_some() || memory("VmHWM:").is_none() {
         return;
     }
-    let text = |text: &[u8]| [&[1][..], &(text.len() as u16).to_be_bytes(), text].concat();
     for argument in [&b"*"[..], b"TT;", b"LA;", b"[LA;"] {
-        let kind = [&b"LA<"[..], &argument.repeat(15_000 / argument.len()), b">;"].concat();
-        let pool = [text(b"A"), vec![7, 0, 1], text(&kind), text(b"LA;"), text(b"Signature")].concat();
-        let field = [0, 0, 0, 1, 0, 4, 0, 1, 0, 5, 0, 0, 0, 2, 0, 3];
-        let head = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 61, 0, 6];
-        let class = [0, 0, 0, 2, 0, 0, 0, 0, 0, 4];
-        in_a_process("a class file", &[&head[..], &pool, &class, &field.repeat(4), &[0; 4]].concat());
+        in_a_process("a class file", &large_class(argument));
     }
+    in_a_process("class files", &large_class(b"*"));
+    // Each of the fields has the whole type.
+    let text = format!("class A000 {{ B<{}C> {}a; }}", "C, ".repeat(1 << 10), "a, ".repeat(1 << 14));
+    in_a_process("a text", text.as_bytes());
 }
 
 /// The process for one payload: decodes what is on its input.

@@ -8,11 +8,11 @@ use crate::failure::Failure;
 use crate::out::Out;
 
 pub(crate) fn run(class: &str, files: &[PathBuf], out: &Out) -> Result<(), Failure> {
-    let Some(classes) = crate::classes::load(files)? else {
+    let Some(classes) = crate::classes::load(files, out)? else {
         return Err(Failure::Usage("say with --classes FILE where the class is described".into()));
     };
     let class = find(&classes, class)?;
-    let rust = classes.rust(class).map_err(|error| Failure::Negative(error.to_string()))?;
+    let rust = classes.to_rust(class).map_err(|error| Failure::Negative(error.to_string()))?;
     // As users of redelay name it.
     let rust = rust.replace("use redisson_codec::java;", "use redelay::codec::java;");
     out.raw(rust.as_bytes())

@@ -1,5 +1,7 @@
 //! The commands that need no server.
 
+use std::io::Write;
+
 use super::{offline, vectors};
 
 #[test]
@@ -27,6 +29,22 @@ fn payloads_of_redisson_are_inspected() {
     assert!(offline(&["inspect", "--codec", "kryo", "37"], b"").failed(2).contains("expected kryo5"));
 }
 
+/// A jar of these files.
+fn jar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut archive = rawzip::ZipArchiveWriter::new(&mut bytes);
+    for (name, content) in files {
+        let (mut entry, config) = archive.new_file(name).start().unwrap();
+        let mut writer = config.wrap(Vec::new());
+        writer.write_all(content).unwrap();
+        let (content, descriptor) = writer.finish().unwrap();
+        entry.write_all(&content).unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    archive.finish().unwrap();
+    bytes
+}
+
 /// With the class files of the codec's tests.
 #[test]
 fn objects_of_described_classes() {
@@ -42,6 +60,11 @@ fn objects_of_described_classes() {
         missing.contains("the class `com.example.shop.CartItem`, which a field declares, is not described")
     );
     let folder = tempfile::tempdir().unwrap();
+    let jar = folder.path().join("app.jar");
+    std::fs::write(&jar, jar_of(&[("Cart.class", &std::fs::read(&cart).unwrap()), ("lib/a.jar", b"PK")]))
+        .unwrap();
+    let partial = offline(&["inspect", "--classes", jar.to_str().unwrap(), "00"], b"");
+    assert!(partial.err.contains("app.jar is not read in full: a.jar is a broken jar"), "{}", partial.err);
     let text = folder.path().join("line.txt");
     std::fs::write(&text, "class com.acme.Line { String sku; }\nclass com.other.Line { String sku; }")
         .unwrap();

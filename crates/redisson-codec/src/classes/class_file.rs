@@ -36,7 +36,7 @@ impl Classes {
     pub fn add_class_file(&mut self, bytes: &[u8]) -> Result<String, CodecError> {
         let class = read(bytes).map_err(|why| CodecError::new(format!("expected a class file: {why}")))?;
         let name = class.name.clone();
-        self.0.insert(name.clone(), class);
+        self.add(vec![class])?;
         Ok(name)
     }
 }

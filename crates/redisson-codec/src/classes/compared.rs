@@ -1,9 +1,10 @@
 //! Whether a place of a Rust type is what a field of a class is.
 
 use super::hierarchy::Hierarchy;
-use super::library::{OBJECT, is_collection, is_map, short};
+use super::library::{OBJECT, short};
 use super::model::{Classes, JavaType};
 use super::primitive::Primitive;
+use crate::java::base::{Base, base, is_collection, is_map};
 use crate::java::class::{ClassKind as Library, known};
 use crate::java::shape::{Kind, Node, NodeId, Shape};
 
@@ -91,7 +92,7 @@ fn class(check: &Compared<'_>, place: NodeId, name: &str, arguments: &[JavaType]
     let is = |fits: bool| fits.then_some(None);
     match &node.kind {
         _ if name == "java.lang.String" => is(node.kind == Kind::String && !node.object),
-        _ if is_open_class(name) => Some(open(node)),
+        _ if base(name) == Some(Base::Object) => Some(open(node)),
         Kind::Value => match check.classes.is_final(name) {
             Some(true) => None,
             _ => Some(None),
@@ -138,11 +139,6 @@ fn class(check: &Compared<'_>, place: NodeId, name: &str, arguments: &[JavaType]
         }
         _ => None,
     }
-}
-
-fn is_open_class(name: &str) -> bool {
-    [OBJECT, "java.lang.Number", "java.lang.Comparable", "java.lang.CharSequence", "java.io.Serializable"]
-        .contains(&name)
 }
 
 /// A collection or map: whether the class may be there, and what is in it.

@@ -1,8 +1,9 @@
 //! What a class is for Kryo, with what it inherits.
 
-use super::library::{COLLECTIONS, MAPS, WITHOUT_FIELDS, known_java};
+use super::library::{WITHOUT_FIELDS, known_java};
 use super::model::{ClassKind, Classes, JavaClass, JavaField, JavaType};
 use super::primitive::Primitive;
+use crate::java::base::{Base, base, groups};
 use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
 
 /// How many classes a class may have above it. Java's own have six at most.
@@ -151,18 +152,19 @@ impl Classes {
             return Ok(Some(Layout::Enum(class)));
         }
         // A collection by its interfaces.
-        if let Some(layout) = COLLECTIONS.iter().chain(&MAPS).find(|base| self.is_below(name, base)) {
-            return Ok(Self::of_library(layout));
+        let above = self.with_above(name);
+        if let Some((base, _)) = groups().find(|(base, _)| above.contains(base)) {
+            return Ok(Self::of_library(base));
         }
         Ok(Some(Layout::Object(Hierarchy(hierarchy))))
     }
 
     fn of_library(class: &str) -> Option<Layout<'static>> {
-        match known(class).map(|class| class.kind) {
-            Some(Library::Collection(layout)) => Some(Layout::Collection(layout)),
-            Some(Library::Map(layout)) => Some(Layout::Map(layout)),
-            _ if COLLECTIONS.contains(&class) => Some(Layout::Collection(LibraryLayout::Plain)),
-            _ if MAPS.contains(&class) => Some(Layout::Map(LibraryLayout::Plain)),
+        match (known(class).map(|class| class.kind), base(class)) {
+            (Some(Library::Collection(layout)), _) => Some(Layout::Collection(layout)),
+            (Some(Library::Map(layout)), _) => Some(Layout::Map(layout)),
+            (_, Some(Base::Collection)) => Some(Layout::Collection(LibraryLayout::Plain)),
+            (_, Some(Base::Map)) => Some(Layout::Map(LibraryLayout::Plain)),
             _ => None,
         }
     }

@@ -22,7 +22,11 @@ use super::primitive::Primitive;
 /// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Classes(pub(super) BTreeMap<String, JavaClass>);
+pub struct Classes {
+    pub(super) by_name: BTreeMap<String, JavaClass>,
+    /// How many bytes they take.
+    pub(super) memory: usize,
+}
 
 impl Classes {
     /// No class.
@@ -31,19 +35,8 @@ impl Classes {
         Self::default()
     }
 
-    /// Adds all classes of another description.
-    ///
-    /// # Examples
-    /// ```
-    /// use redisson_codec::classes::Classes;
-    ///
-    /// let mut classes = Classes::new();
-    /// classes.extend("enum com.acme.Way { SMTP }".parse()?);
-    /// assert_eq!(classes.names().count(), 1);
-    /// # Ok::<(), redisson_codec::CodecError>(())
-    /// ```
-    pub fn extend(&mut self, other: Classes) {
-        self.0.extend(other.0);
+    pub(super) fn all(&self) -> impl Iterator<Item = &JavaClass> {
+        self.by_name.values()
     }
 
     /// The names of the classes, sorted: `com.acme.Order`, and `com.acme.Order$Line` for a nested one.
@@ -55,26 +48,28 @@ impl Classes {
     /// assert_eq!(Classes::new().names().next(), None);
     /// ```
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.by_name.keys().map(String::as_str)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&JavaClass> {
-        self.0.get(name)
+        self.by_name.get(name)
     }
 
     /// All classes below this one, sorted by name.
     pub(super) fn below<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a JavaClass> {
-        self.0.values().filter(move |class| class.name != name && self.is_below(&class.name, name))
+        self.all().filter(move |class| class.name != name && self.is_below(&class.name, name))
     }
 
     /// Whether a class is this one, or extends or implements it, as far as the classes are described.
     pub(crate) fn is_below(&self, class: &str, base: &str) -> bool {
+        self.with_above(class).contains(&base)
+    }
+
+    /// A class, and all that it extends and implements, as far as the classes are described.
+    pub(super) fn with_above<'a>(&'a self, class: &'a str) -> Vec<&'a str> {
         let mut seen = vec![class];
         let mut at = 0;
         while let Some(&class) = seen.get(at) {
-            if class == base {
-                return true;
-            }
             at += 1;
             for above in self.get(class).into_iter().flat_map(JavaClass::above) {
                 if !seen.contains(&above) {
@@ -82,7 +77,7 @@ impl Classes {
                 }
             }
         }
-        false
+        seen
     }
 }
 

@@ -24,12 +24,12 @@ impl Classes {
     /// use redisson_codec::classes::Classes;
     ///
     /// let classes: Classes = "class com.acme.Line { String sku; long soldAt; }".parse()?;
-    /// let rust = classes.rust("com.acme.Line")?;
+    /// let rust = classes.to_rust("com.acme.Line")?;
     /// assert!(rust.contains("#[serde(rename = \"com.acme.Line\", rename_all = \"camelCase\")]"));
     /// assert!(rust.contains("    pub sold_at: i64,\n"));
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
-    pub fn rust(&self, class: &str) -> Result<String, CodecError> {
+    pub fn to_rust(&self, class: &str) -> Result<String, CodecError> {
         types(self, class).map_err(CodecError::new)
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::library::{OBJECT, long};
+use super::memory::{ALLOCATION, MOST, beyond_memory};
 use super::model::{ClassKind, Classes, JavaClass, JavaConstant, JavaField, JavaType};
 use super::primitive::PRIMITIVES;
 use super::signature::MOST_LEVELS;
@@ -27,9 +28,7 @@ impl Classes {
     /// assert_eq!(error.to_string(), "expected the name of a field at line 1, offset 28, found `;`");
     /// ```
     pub fn add_text(&mut self, text: &str) -> Result<(), CodecError> {
-        let classes = read(text).map_err(CodecError::new)?;
-        self.0.extend(classes.into_iter().map(|class| (class.name.clone(), class)));
-        Ok(())
+        self.add(read(text).map_err(CodecError::new)?)
     }
 }
 
@@ -45,13 +44,13 @@ impl FromStr for Classes {
 
 impl fmt::Display for Classes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.values().try_for_each(|class| print(class, f))
+        self.all().try_for_each(|class| print(class, f))
     }
 }
 
 /// Reads the classes of a text.
 fn read(text: &str) -> Outcome<Vec<JavaClass>> {
-    let mut input = Input { text, at: 0, parameters: Vec::new() };
+    let mut input = Input { text, at: 0, parameters: Vec::new(), memory: 0 };
     let mut classes = Vec::new();
     while input.peek().is_some() {
         classes.push(input.class()?);
@@ -64,6 +63,8 @@ struct Input<'a> {
     at: usize,
     /// The type parameters of the class that is being read.
     parameters: Vec<String>,
+    /// How many bytes the classes take so far.
+    memory: usize,
 }
 
 fn is_name(char: char) -> bool {
@@ -107,13 +108,23 @@ impl<'a> Input<'a> {
         if self.skip(token) { Ok(()) } else { Err(self.wrong(&format!("`{token}`"))) }
     }
 
+    /// A name, which is kept.
     fn name(&mut self, of: &str) -> Outcome<&'a str> {
         match self.peek().filter(|name| name.starts_with(is_name)) {
             Some(name) => {
                 self.at += name.len();
+                self.count(size_of::<JavaField>() + ALLOCATION + name.len())?;
                 Ok(name)
             }
             None => Err(self.wrong(of)),
+        }
+    }
+
+    fn count(&mut self, bytes: usize) -> Outcome<()> {
+        self.memory += bytes;
+        match self.memory > MOST {
+            true => Err(format!("{}, before offset {}", beyond_memory(), self.at)),
+            false => Ok(()),
         }
     }
 
@@ -142,6 +153,7 @@ impl<'a> Input<'a> {
             return Err(self.wrong("`class`, `interface`, `record` or `enum`"));
         };
         let name = self.name("the name of a class")?.to_owned();
+        self.count(size_of::<JavaClass>())?;
         let mut class = JavaClass {
             name,
             kind,
@@ -219,6 +231,7 @@ impl<'a> Input<'a> {
         loop {
             let name = self.name("the name of a field")?.to_owned();
             if !is_static {
+                self.count(kind.memory())?;
                 class.fields.push(JavaField { name, kind: kind.clone(), is_transient });
             }
             if !self.skip(",") {
@@ -235,6 +248,7 @@ impl<'a> Input<'a> {
         let mut level = level;
         while self.skip("[") {
             self.expect("]")?;
+            self.count(size_of::<JavaType>() + ALLOCATION)?;
             level += 1;
             if level == MOST_LEVELS {
                 return Err(self.wrong(&format!("a type of at most {MOST_LEVELS} levels")));
@@ -246,6 +260,7 @@ impl<'a> Input<'a> {
 
     fn class_or_primitive(&mut self, level: usize) -> Outcome<JavaType> {
         if self.skip("?") {
+            self.count(size_of::<JavaType>() + ALLOCATION + OBJECT.len())?;
             // A wildcard is its bound, as in class files.
             if !self.skip("extends") && !self.skip("super") {
                 return Ok(JavaType::class(OBJECT));

@@ -22,11 +22,15 @@ pub(super) fn split_length<'a>(
     }
 }
 
-pub(super) fn with_length(inner: &[u8], compressed: &[u8]) -> Result<Vec<u8>, CodecError> {
-    let length = i32::try_from(inner.len()).map_err(|_| {
-        CodecError::new(format!("{} bytes to compress are more than Java's arrays hold", inner.len()))
-    })?;
-    Ok([&length.to_be_bytes(), compressed].concat())
+/// The length as it is in front.
+pub(super) fn length(inner: &[u8]) -> Result<[u8; 4], CodecError> {
+    match i32::try_from(inner.len()) {
+        Ok(length) => Ok(length.to_be_bytes()),
+        Err(_) => Err(CodecError::new(format!(
+            "{} bytes to compress are more than Java's arrays hold",
+            inner.len()
+        ))),
+    }
 }
 
 pub(super) fn check_length(format: &str, announced: usize, found: usize) -> Result<(), CodecError> {

@@ -1,6 +1,6 @@
 //! [`Lz4V2`]: four bytes of length and one LZ4 block.
 
-use super::length_prefix::{check_length, split_length, with_length};
+use super::length_prefix::{self, check_length, split_length};
 use super::{Limited, around_any_codec};
 use crate::CodecError;
 
@@ -52,7 +52,7 @@ impl<C> Lz4V2<C> {
 around_any_codec!(Lz4V2, compress, decompress);
 
 fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
-    with_length(inner, &lz4_flex::block::compress(inner))
+    Ok([&length_prefix::length(inner)?[..], &lz4_flex::block::compress(inner)].concat())
 }
 
 fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {

@@ -1,12 +1,16 @@
 //! [`ZStd`]: four bytes of length and one Zstandard frame.
 
+mod matches;
+
+use std::cell::Cell;
 use std::error::Error;
-use std::io::Read;
+use std::io::{Cursor, Read};
 
+use matches::Matches;
 use ruzstd::decoding::StreamingDecoder;
-use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use ruzstd::encoding::{CompressionLevel, FrameCompressor};
 
-use super::length_prefix::{check_length, split_length, with_length};
+use super::length_prefix::{self, check_length, split_length};
 use super::{Limited, around_any_codec};
 use crate::CodecError;
 
@@ -60,8 +64,59 @@ impl<C> ZStd<C> {
 
 around_any_codec!(ZStd, compress, decompress);
 
+type Compressor = FrameCompressor<Cursor<Vec<u8>>, Vec<u8>, Matches>;
+
+/// What is kept for the thread's next payload, since to make it takes many times as long as a short payload.
+#[derive(Default)]
+struct Spare {
+    matches: Matches,
+    /// With the tables.
+    compressor: Option<Box<Compressor>>,
+}
+
+/// More bytes than this are not kept.
+const MAX_SPARE: usize = 1 << 16;
+
+thread_local! {
+    static SPARE: Cell<Option<Box<Spare>>> = const { Cell::new(None) };
+}
+
 fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
-    with_length(inner, &compress_to_vec(inner, CompressionLevel::Fastest))
+    let length = length_prefix::length(inner)?;
+    let mut spare = SPARE.take().unwrap_or_default();
+    let payload = match spare.matches.are_too_few(inner) {
+        true => stored(length, inner),
+        false => spare.compress(length, inner),
+    };
+    if spare.matches.memory() > MAX_SPARE {
+        spare.matches = Matches::default();
+    }
+    SPARE.set(Some(spare));
+    Ok(payload)
+}
+
+/// A frame of one block as it is, as the compressor writes one that gets no shorter.
+fn stored(length: [u8; 4], inner: &[u8]) -> Vec<u8> {
+    // The magic number, nothing special, and a window of 128 KiB.
+    const HEADER: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38];
+    const IS_LAST: u32 = 1;
+    let [size @ .., _] = ((inner.len() as u32) << 3 | IS_LAST).to_le_bytes();
+    [&length[..], &HEADER, &size, inner].concat()
+}
+
+impl Spare {
+    fn compress(&mut self, length: [u8; 4], inner: &[u8]) -> Vec<u8> {
+        let new = || FrameCompressor::new_with_matcher(Matches::default(), CompressionLevel::Fastest);
+        let compressor = self.compressor.get_or_insert_with(|| Box::new(new()));
+        self.matches.left = inner.len();
+        compressor.replace_matcher(std::mem::take(&mut self.matches));
+        compressor.set_source(Cursor::new(inner.to_vec()));
+        compressor.set_drain(length.to_vec());
+        compressor.compress();
+        compressor.take_source();
+        self.matches = compressor.replace_matcher(Matches::default());
+        compressor.take_drain().unwrap_or_default()
+    }
 }
 
 fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
@@ -82,5 +137,38 @@ fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
             "expected one Zstandard frame, found {more} bytes after it at offset {}",
             payload.len() - more
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use ruzstd::encoding::compress_to_vec;
+
+    use super::matches::BLOCK;
+    use super::*;
+
+    fn same_as_without(inner: &[u8]) {
+        let frame = compress_to_vec(inner, CompressionLevel::Fastest);
+        assert!(compress(inner).unwrap()[4..] == frame, "{} bytes: {inner:.80?}", inner.len());
+    }
+
+    proptest! {
+        #[test]
+        fn frames_are_those_of_ruzstd(
+            words in prop::collection::vec("[ab]{0,3}|[a-d]{5,9}|[a-z]{0,40}", 0..40),
+        ) {
+            same_as_without(words.concat().as_bytes());
+        }
+    }
+
+    #[test]
+    fn frames_of_several_blocks() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 5000, 3 * BLOCK + 5000] {
+            let text: Vec<u8> = std::iter::repeat_with(|| random.u8(b'a'..b'd')).take(length).collect();
+            same_as_without(&text);
+            same_as_without(&vec![7; length]);
+        }
     }
 }

@@ -7,11 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::java::{Constant, Value};
+use crate::levels::MAX_DEPTH;
 use crate::number::{java_float, java_text};
 use crate::signature::is_class;
-
-/// How deep JSON may nest, as in every codec.
-const MAX_DEPTH: usize = 127;
 
 /// A number of more characters is beyond a double, which other programs read it as, or has needless digits.
 const MAX_NUMBER: usize = 1100;

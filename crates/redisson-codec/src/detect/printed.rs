@@ -69,13 +69,13 @@ impl Format {
     ///
     /// let classes: Classes = "class com.acme.Coupon { String code; Integer percent; }".parse()?;
     /// let payload = b"\x01\x00com.acme.Coupo\xeeWINTER2\xb6\x01\x0e";
-    /// let json = Format::Plain(Kind::Kryo5).to_json_with(payload, &classes.into())?;
+    /// let json = Format::Plain(Kind::Kryo5).to_json_with_classes(payload, &classes.into())?;
     /// assert_eq!(json, r#"{"@class":"com.acme.Coupon","code":"WINTER26","percent":7}"#);
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
-    pub fn to_json_with(self, payload: &[u8], classes: &Arc<Classes>) -> Result<String, CodecError> {
+    pub fn to_json_with_classes(self, payload: &[u8], classes: &Arc<Classes>) -> Result<String, CodecError> {
         self.read(payload, |kind, payload| match kind {
-            Kind::Kryo5 => Ok(json::of(&Kryo5.with_classes(classes.clone()).decode(payload)?)),
+            Kind::Kryo5 => Ok(json::of(&Kryo5.with_classes(classes.clone()).described(payload)?)),
             kind => value(kind, payload),
         })
     }
@@ -139,7 +139,9 @@ fn value(kind: Kind, payload: &[u8]) -> Result<String, CodecError> {
         Kind::Int => of(Int.decode(payload)?.into()),
         Kind::Double => of(Double.decode(payload)?.into()),
         Kind::Bytes => of(Value::Bytes(payload.to_vec())),
-        Kind::JavaSerialization => of(java_serialization::value(payload).map_err(CodecError::new)?),
+        Kind::JavaSerialization => {
+            of(java_serialization::value(payload).map_err(|why| CodecError::new(why.of_object_at(0)))?)
+        }
         Kind::JBossMarshalling | Kind::Smile => {
             return Err(CodecError::new(format!("{} cannot be read", Format::Plain(kind))));
         }

@@ -64,8 +64,8 @@ impl Format for Cbor {
     const BEHIND: &'static [u8] = END;
 
     fn read(payload: &[u8]) -> Result<Node<'_>, CodecError> {
-        let mut input = Input(Decoder::new(payload));
-        let node = input.value(0)?;
+        let (mut input, mut node) = (Input(Decoder::new(payload)), Node::NULL);
+        input.value(0, &mut node)?;
         match payload.len() - input.0.position() {
             0 => Ok(node),
             more => Err(wrong(input.0.position(), "the end", &format!("{more} bytes more"))),
@@ -229,9 +229,71 @@ impl<'a> Input<'a> {
         self.0.datatype().map_err(self.broken())
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node<'a>, CodecError> {
+    /// The number in the head of what follows, and where the head ends. `None` if it has none, or no end.
+    #[inline]
+    fn head(&self) -> Option<(u64, usize)> {
+        let (bytes, at) = (self.0.input(), self.0.position());
+        let (head, rest) = bytes.get(at..)?.split_first()?;
+        Some(match head & 0x1f {
+            number @ 0..24 => (number.into(), at + 1),
+            24 => ((*rest.first()?).into(), at + 2),
+            25 => (u16::from_be_bytes(*rest.first_chunk()?).into(), at + 3),
+            26 => (u32::from_be_bytes(*rest.first_chunk()?).into(), at + 5),
+            27 => (u64::from_be_bytes(*rest.first_chunk()?), at + 9),
+            _ => return None,
+        })
+    }
+
+    /// A text in one piece. Nothing is read of anything else, nor of what is broken.
+    #[inline]
+    fn plain_text(&mut self) -> Option<&'a str> {
+        let input = self.0.input();
+        if input.get(self.0.position())? >> 5 != 3 {
+            return None;
+        }
+        let (length, start) = self.head()?;
+        let end = start.checked_add(length.try_into().ok()?)?;
+        let text = str::from_utf8(input.get(start..end)?).ok()?;
+        self.0.set_position(end);
+        Some(text)
+    }
+
+    /// The values that are most frequent, without all that minicbor does to say what is wrong.
+    #[inline]
+    fn frequent(&mut self) -> Option<Is<'a>> {
+        if let Some(text) = self.plain_text() {
+            return Some(Is::Text(Cow::Borrowed(text)));
+        }
+        let at = self.0.position();
+        let (is, end) = match self.0.input().get(at..)? {
+            [0x00..0x40, ..] => {
+                let (number, end) = self.head()?;
+                let number = i64::try_from(number).ok()?;
+                (Is::Int(if self.0.input()[at] < 0x20 { number } else { !number }), end)
+            }
+            [0xf4, ..] => (Is::Bool(false), at + 1),
+            [0xf5, ..] => (Is::Bool(true), at + 1),
+            [0xf6, ..] => (Is::Null, at + 1),
+            [0xfb, rest @ ..] => (Is::Double(f64::from_be_bytes(*rest.first_chunk()?)), at + 9),
+            _ => return None,
+        };
+        self.0.set_position(end);
+        Some(is)
+    }
+
+    /// Reads into a node where it is to stay.
+    fn value(&mut self, depth: usize, node: &mut Node<'a>) -> Result<(), CodecError> {
+        node.at = Node::offset(self.0.position());
+        match self.frequent() {
+            Some(is) => node.set(is),
+            None => node.set(self.other(depth)?),
+        }
+        Ok(())
+    }
+
+    fn other(&mut self, depth: usize) -> Result<Is<'a>, CodecError> {
         let start = self.0.position();
-        let is = match self.peek()? {
+        Ok(match self.peek()? {
             Type::Null => self.0.null().map(|()| Is::Null).map_err(self.broken())?,
             Type::Undefined => self.0.undefined().map(|()| Is::Null).map_err(self.broken())?,
             Type::Bool => Is::Bool(self.0.bool().map_err(self.broken())?),
@@ -250,8 +312,7 @@ impl<'a> Input<'a> {
                 let number = i128::from(self.0.int().map_err(self.broken())?);
                 i64::try_from(number).map_or_else(|_| Is::Big(number.into()), Is::Int)
             }
-        };
-        Ok(Node { at: Node::offset(start), is })
+        })
     }
 
     fn bytes(&mut self) -> Result<Cow<'a, [u8]>, CodecError> {
@@ -286,12 +347,15 @@ impl<'a> Input<'a> {
                 *left -= 1;
                 Ok(true)
             }
-            None if self.peek()? == Type::Break => {
-                // The byte that minicbor has no method for.
-                self.0.set_position(self.0.position() + 1);
-                Ok(false)
-            }
-            None => Ok(true),
+            // The byte that minicbor has no method for.
+            None => match self.0.input().get(self.0.position()) {
+                Some(0xff) => {
+                    self.0.set_position(self.0.position() + 1);
+                    Ok(false)
+                }
+                Some(_) => Ok(true),
+                None => self.peek().map(|_| false),
+            },
         }
     }
 
@@ -303,8 +367,9 @@ impl<'a> Input<'a> {
         let announced = self.0.array().map_err(self.broken())?;
         let (mut left, mut values) = (announced, memory::usual(USUAL_ELEMENTS));
         while self.more(&mut left)? {
-            let value = self.value(depth + 1)?;
-            push(&mut values, value, start)?;
+            let at = values.len();
+            push(&mut values, Node::NULL, start)?;
+            self.value(depth + 1, &mut values[at])?;
         }
         Ok(if announced.is_some() { Is::Bare(values) } else { Is::Array(values) })
     }
@@ -317,17 +382,26 @@ impl<'a> Input<'a> {
         let mut entries = memory::usual(USUAL_PROPERTIES);
         while self.more(&mut left)? {
             let start = self.0.position();
-            let key = match self.peek()? {
-                Type::String | Type::StringIndef => Key::Text(self.text()?),
-                _ => match self.0.int().map(i128::from).map(i64::try_from) {
-                    Ok(Ok(key)) => Key::Number(key),
-                    _ => return Err(wrong(start, "the name of a property", "something else")),
-                },
+            let key = match self.plain_text() {
+                Some(text) => Key::Text(Cow::Borrowed(text)),
+                None => self.other_key(start)?,
             };
-            let value = self.value(depth + 1)?;
-            push(&mut entries, (key, value), start)?;
+            let at = entries.len();
+            push(&mut entries, (key, Node::NULL), start)?;
+            self.value(depth + 1, &mut entries[at].1)?;
         }
         Ok(entries)
+    }
+
+    /// A text in pieces, or a number.
+    fn other_key(&mut self, start: usize) -> Result<Key<'a>, CodecError> {
+        match self.peek()? {
+            Type::String | Type::StringIndef => self.text().map(Key::Text),
+            _ => match self.0.int().map(i128::from).map(i64::try_from) {
+                Ok(Ok(key)) => Ok(Key::Number(key)),
+                _ => Err(wrong(start, "the name of a property", "something else")),
+            },
+        }
     }
 
     fn tagged(&mut self, depth: usize) -> Result<Is<'a>, CodecError> {

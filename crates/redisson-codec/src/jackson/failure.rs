@@ -32,6 +32,12 @@ impl Failure {
         self
     }
 
+    /// The same, where what failed need not be moved.
+    #[cold]
+    pub(super) fn place(&mut self, at: u32) {
+        self.0.at.get_or_insert(at);
+    }
+
     /// The way to the place, to which each value around it adds a step.
     pub(super) fn path(&mut self) -> &mut Path {
         &mut self.0.path

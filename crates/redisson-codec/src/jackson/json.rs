@@ -162,7 +162,7 @@ impl Format for Json {
     fn text(out: &mut Vec<u8>, value: &str) {
         out.push(b'"');
         let mut rest = value;
-        while let Some(at) = rest.bytes().position(is_escaped) {
+        while let Some(at) = first_escaped(rest.as_bytes()) {
             out.extend_from_slice(&rest.as_bytes()[..at]);
             let mut from_here = rest[at..].chars();
             from_here.next().into_iter().for_each(|c| escape(out, c));
@@ -213,6 +213,20 @@ impl Format for Json {
     }
 }
 
+/// Where the first character is that is not written as it is. Eight bytes are looked at at once.
+fn first_escaped(text: &[u8]) -> Option<usize> {
+    let (words, rest) = text.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let long = word & word << 1 & word << 2 & word << 3 & (u64::MAX / 0xff) << 7;
+        let escaped = read::special(word) | long;
+        if escaped != 0 {
+            return Some(8 * at + escaped.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|byte| is_escaped(*byte)).map(|at| 8 * words.len() + at)
+}
+
 /// Whether a character that begins with this byte is not written as it is.
 fn is_escaped(byte: u8) -> bool {
     matches!(byte, ..b' ' | b'"' | b'\\' | 0xf0..)
@@ -243,6 +257,11 @@ fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
         return Err(Failure::new(format!(
             "a BigDecimal of scale {scale} has no JSON form: Jackson writes those from -9999 to 9999"
         )));
+    }
+    // Most are short.
+    if let (0..=18, Some(Ok(unscaled))) = (scale, value.unscaled().to_i128().map(i64::try_from)) {
+        put_digits(out, unscaled, scale as usize);
+        return Ok(());
     }
     let digits = value.unscaled().to_string();
     let (sign, digits) = match digits.strip_prefix('-') {

@@ -54,8 +54,8 @@ impl Format for MsgPack {
     const MAX_PAYLOAD: usize = u32::MAX as usize;
 
     fn read(payload: &[u8]) -> Result<Node<'_>, CodecError> {
-        let mut input = Input { payload, at: 0 };
-        let node = input.value(0)?;
+        let (mut input, mut node) = (Input { payload, at: 0 }, Node::NULL);
+        input.value(0, &mut node)?;
         match payload.len() - input.at {
             0 => Ok(node),
             more => Err(wrong(input.at, "the end", &format!("{more} bytes more"))),
@@ -138,11 +138,14 @@ fn integer(value: i128, out: &mut Vec<u8>) -> bool {
 fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
     let lost =
         || Failure::new("a BigDecimal that is neither an integer nor a double has no MessagePack form");
-    let text = value.to_string();
     if whole(value).is_some_and(|whole| integer(whole, out)) {
         return Ok(());
     }
-    let double: f64 = text.parse().map_err(|_| lost())?;
+    if let Some(double) = exact(value) {
+        sure(encode::write_f64(out, double));
+        return Ok(());
+    }
+    let double: f64 = value.to_string().parse().map_err(|_| lost())?;
     if !double.is_finite() || !same(value, double) {
         return Err(lost());
     }
@@ -166,6 +169,15 @@ fn whole(value: &BigDecimal) -> Option<i128> {
     unscaled.checked_mul(10i128.checked_pow(zeros)?)
 }
 
+/// The double that prints as these digits, if they are few: then it is a quotient of two exact ones.
+fn exact(value: &BigDecimal) -> Option<f64> {
+    const POWERS: [f64; 16] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let power = POWERS.get(usize::try_from(value.scale()).ok()?)?;
+    let unscaled = value.unscaled().to_i128().filter(|unscaled| unscaled.abs() < 10i128.pow(15))?;
+    Some(unscaled as f64 / power)
+}
+
 /// Whether the double prints as these digits, whatever zeros follow them.
 fn same(value: &BigDecimal, double: f64) -> bool {
     let digits = |decimal: &BigDecimal| {
@@ -182,10 +194,51 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn value(&mut self, depth: usize) -> Result<Node<'a>, CodecError> {
+    /// A short text. Nothing is read of anything else, nor of what is broken.
+    #[inline]
+    fn short_text(&mut self) -> Option<&'a str> {
+        let (start, length) = match self.payload.get(self.at..)? {
+            [head @ 0xa0..0xc0, ..] => (self.at + 1, head & 0x1f),
+            [0xd9, length, ..] => (self.at + 2, *length),
+            _ => return None,
+        };
+        let end = start + usize::from(length);
+        let text = str::from_utf8(self.payload.get(start..end)?).ok()?;
+        self.at = end;
+        Some(text)
+    }
+
+    /// The values that are most frequent, without looking at all that others may be.
+    #[inline]
+    fn frequent(&mut self) -> Option<Is<'a>> {
+        if let Some(text) = self.short_text() {
+            return Some(Is::Text(Cow::Borrowed(text)));
+        }
+        let (is, length) = match self.payload.get(self.at..)? {
+            [number @ (..0x80 | 0xe0..), ..] => (Is::Int((*number as i8).into()), 1),
+            [0xc2, ..] => (Is::Bool(false), 1),
+            [0xc3, ..] => (Is::Bool(true), 1),
+            [0xcb, rest @ ..] => (Is::Double(f64::from_be_bytes(*rest.first_chunk()?)), 9),
+            _ => return None,
+        };
+        self.at += length;
+        Some(is)
+    }
+
+    /// Reads into a node where it is to stay.
+    fn value(&mut self, depth: usize, node: &mut Node<'a>) -> Result<(), CodecError> {
+        node.at = Node::offset(self.at);
+        match self.frequent() {
+            Some(is) => node.set(is),
+            None => node.set(self.other(depth)?),
+        }
+        Ok(())
+    }
+
+    fn other(&mut self, depth: usize) -> Result<Is<'a>, CodecError> {
         let start = self.at;
         let marker = Marker::from_u8(self.number(1)? as u8);
-        let is = match marker {
+        Ok(match marker {
             Marker::Null => Is::Null,
             Marker::True => Is::Bool(true),
             Marker::False => Is::Bool(false),
@@ -220,16 +273,21 @@ impl<'a> Input<'a> {
                 Is::Object(self.object(start, length, depth)?)
             }
             _ => return Err(wrong(start, "a value", "an extension or the reserved byte 0xc1")),
-        };
-        Ok(Node { at: Node::offset(start), is })
+        })
     }
 
     /// A big-endian number of this many bytes.
+    #[inline]
     fn number(&mut self, width: usize) -> Result<u64, CodecError> {
-        let bytes = self.take(width as u64)?;
-        Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        Ok(match *self.take(width as u64)? {
+            [a] => a.into(),
+            [a, b] => u16::from_be_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),
+            ref bytes => bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+        })
     }
 
+    #[inline]
     fn take(&mut self, length: u64) -> Result<&'a [u8], CodecError> {
         let held = self.payload.len() - self.at;
         if length > held as u64 {
@@ -271,8 +329,9 @@ impl<'a> Input<'a> {
         // Not with room for as many as are announced: those may not be there.
         let mut values = memory::usual(length.min(USUAL_ELEMENTS as u64) as usize);
         for _ in 0..length {
-            let value = self.value(depth + 1)?;
-            push(&mut values, value, start)?;
+            let at = values.len();
+            push(&mut values, Node::NULL, start)?;
+            self.value(depth + 1, &mut values[at])?;
         }
         Ok(values)
     }
@@ -289,10 +348,16 @@ impl<'a> Input<'a> {
         let mut entries = memory::usual(length.min(2 * USUAL_PROPERTIES as u64) as usize);
         for _ in 0..length {
             let start = self.at;
-            let marker = Marker::from_u8(self.number(1)? as u8);
-            let key = Key::Text(self.text(start, marker)?);
-            let value = self.value(depth + 1)?;
-            push(&mut entries, (key, value), start)?;
+            let key = Key::Text(match self.short_text() {
+                Some(text) => Cow::Borrowed(text),
+                None => {
+                    let marker = Marker::from_u8(self.number(1)? as u8);
+                    self.text(start, marker)?
+                }
+            });
+            let at = entries.len();
+            push(&mut entries, (key, Node::NULL), start)?;
+            self.value(depth + 1, &mut entries[at].1)?;
         }
         Ok(entries)
     }

@@ -8,8 +8,8 @@ use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::memory;
 
-/// How deep values may nest. As deep as `serde_json` goes; a Java list is two levels, itself and its class's.
-pub(super) const MAX_DEPTH: usize = 127;
+/// A Java list is two levels, itself and its class's.
+pub(super) use crate::levels::MAX_DEPTH;
 
 /// As many digits as Jackson reads in a number, by default. What it costs to convert more of them grows with
 /// their square.
@@ -52,6 +52,7 @@ pub(super) enum Is<'a> {
     /// With its class in front, or that pair itself.
     Array(Vec<Node<'a>>),
     /// Without a class: in CBOR this one says how long it is.
+    #[cfg_attr(not(feature = "cbor-jackson"), allow(dead_code, reason = "the others do not tell them apart"))]
     Bare(Vec<Node<'a>>),
     Object(Vec<(Key<'a>, Node<'a>)>),
 }
@@ -88,6 +89,15 @@ impl<'a> From<Is<'a>> for Node<'a> {
 }
 
 impl<'a> Node<'a> {
+    /// What a node is until it is read, in its place: to move it may take longer than to read it.
+    pub(super) const NULL: Node<'static> = Node { at: 0, is: Is::Null };
+
+    /// Makes something of a node that is still null, which need not be dropped.
+    #[inline]
+    pub(super) fn set(&mut self, is: Is<'a>) {
+        std::mem::forget(std::mem::replace(&mut self.is, is));
+    }
+
     pub(super) fn offset(at: usize) -> u32 {
         // Redis holds no payload of 4 GiB.
         at.try_into().unwrap_or(u32::MAX)
@@ -95,11 +105,6 @@ impl<'a> Node<'a> {
 
     pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Is::Text(text.into()).into()
-    }
-
-    /// `["java.lang.Long",1]`.
-    pub(super) fn wrapped(class: impl Into<Cow<'a, str>>, inside: impl Into<Node<'a>>) -> Self {
-        Is::Array(vec![Node::text(class), inside.into()]).into()
     }
 
     /// Writes it with all that is in it, inside of this many levels.

@@ -5,6 +5,7 @@ mod constant;
 mod list;
 mod map;
 mod object;
+mod scalar;
 
 use std::fmt::Display;
 
@@ -18,9 +19,8 @@ use object::{FieldSet, ObjectReader};
 use super::failure::{Failure, Outcome};
 use super::mapper::{Mapper, Typing};
 use super::node::{Is, Key, Node};
-use super::times;
 use super::value::{self, as_text};
-use super::write::{enum_set_class, written_class};
+use super::write::enum_set_class;
 use crate::java::class::ClassKind;
 use crate::java::shape::{self, Choice, Kind, NodeId, Shape, Tag};
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -118,8 +118,12 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     }
 
     /// Puts the offset to what the type itself complains of.
-    fn placed<T>(&self, read: Outcome<T>) -> Outcome<T> {
-        read.map_err(|failure| failure.at(self.node.at))
+    #[inline]
+    fn placed<T>(&self, mut read: Outcome<T>) -> Outcome<T> {
+        if let Err(failure) = &mut read {
+            failure.place(self.node.at);
+        }
+        read
     }
 
     fn check(&self, expected: &str, found: &str, at: u32) -> Outcome<()> {
@@ -136,20 +140,6 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         let Some(name) = as_text(found) else { return Ok(self.node) };
         self.check(class, name, found.at)?;
         Ok(inside)
-    }
-
-    fn scalar<T>(
-        &self,
-        class: &str,
-        what: impl Display,
-        read: impl FnOnce(&'n Node<'a>) -> Option<T>,
-    ) -> Outcome<T> {
-        let node = self.bare(class)?;
-        read(node).ok_or_else(|| ValueReader { node, ..*self }.wrong(what))
-    }
-
-    fn integer<T: TryFrom<i64>>(&self, class: &str) -> Outcome<T> {
-        self.scalar(class, format_args!("a {class}"), value::integer)
     }
 
     /// The entries of an object, and the class in them or in front of them.
@@ -210,30 +200,6 @@ impl<'n, 'a> ValueReader<'n, 'a> {
             _ => {}
         }
         Ok(elements)
-    }
-
-    fn bytes(&self) -> Outcome<Vec<u8>> {
-        self.scalar("[B", "bytes", |node| value::bytes(node).map(|bytes| bytes.into_owned()))
-    }
-
-    fn text(&self) -> Outcome<&'n str> {
-        let class = match self.expected().kind {
-            Kind::Text(class) => class.name,
-            Kind::Character => "java.lang.Character",
-            _ => "java.lang.String",
-        };
-        self.scalar(class, "text", as_text)
-    }
-
-    /// The text of a time, which may be numbers.
-    #[cold]
-    fn time(&self, class: &'static str) -> Outcome<String> {
-        let class = written_class(class);
-        self.scalar(class, format_args!("a {class}"), |node| times::read_text(class, node))
-    }
-
-    fn value(&self) -> Outcome<crate::java::Value> {
-        value::read(self.node, self.root, self.context.mapper)
     }
 }
 
@@ -308,11 +274,11 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             && value::is_time(class.name)
         {
             let text = self.time(class.name)?;
-            memory::take(text.len())?;
+            self.placed(memory::take(text.len()).map_err(Failure::from))?;
             return self.placed(visitor.visit_string(text));
         }
         let text = self.text()?;
-        memory::take(text.len())?;
+        self.placed(memory::take(text.len()).map_err(Failure::from))?;
         self.placed(visitor.visit_str(text))
     }
 
@@ -389,7 +355,8 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             return self.placed(visitor.visit_seq(list));
         }
         let elements = self.elements(element)?;
-        self.placed(visitor.visit_seq(ListReader::new(self.element(element), elements)))
+        let mut list = ListReader::new(self.element(element), elements);
+        self.placed(visitor.visit_seq(&mut list))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Outcome<V::Value> {
@@ -408,8 +375,8 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         {
             self.check(expected.name, class, at)?;
         }
-        let map = MapReader::new(self.element(*id), entries);
-        self.placed(visitor.visit_map(map))
+        let mut map = MapReader::new(self.element(*id), entries);
+        self.placed(visitor.visit_map(&mut map))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -424,7 +391,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         if let Some((class, at)) = class {
             self.check(&shape.class, class, at)?;
         }
-        let fields = ObjectReader {
+        let mut fields = ObjectReader {
             reader: self,
             class: shape,
             tag: self.tag,
@@ -435,7 +402,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             missing: 0,
             others: Vec::new(),
         };
-        self.placed(visitor.visit_map(fields))
+        self.placed(visitor.visit_map(&mut fields))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

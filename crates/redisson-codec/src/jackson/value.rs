@@ -1,5 +1,5 @@
-//! [`Value`](crate::java::Value) from and to nodes: the payload alone decides the type, as in Java where an
-//! `Object` is declared.
+//! [`Value`](crate::java::Value) from nodes and to bytes: the payload alone decides the type, as in Java where
+//! an `Object` is declared.
 
 mod read;
 mod write;
@@ -44,9 +44,7 @@ fn only_field(class: &str) -> Option<(&'static str, FieldKind)> {
 
 /// Whether an object has the fields that a class of Java's library has in Kryo.
 fn has_known_fields(object: &Object) -> bool {
-    // Most classes are those of an application, which the list of known ones need not be searched for.
-    let library = Some(&object.class).filter(|class| class.starts_with("java."));
-    match library.and_then(|class| known(class)).map(|class| class.kind) {
+    match known(&object.class).map(|class| class.kind) {
         Some(ClassKind::Fields(fields)) => {
             object.fields.iter().map(|(name, _)| &name[..]).eq(fields.iter().map(|(name, _)| *name))
         }

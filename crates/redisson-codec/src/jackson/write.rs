@@ -23,9 +23,10 @@ use plan::{Content, Site, SiteId};
 use super::failure::{Failure, Outcome};
 use super::format::Format;
 use super::mapper::REDISSON;
-use super::node::{Is, Node};
+use super::node::Node;
 use super::times;
 use super::value;
+use crate::java::Value;
 use crate::java::class::ClassKind;
 use crate::java::shape::Kind;
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -110,10 +111,13 @@ impl<'w, F: Format> ValueWriter<'w, F> {
     /// One that hands itself over.
     fn value<T: Serialize + ?Sized>(self, inside: &T) -> Outcome<Written> {
         let value = value_slot::capture(inside).ok_or_else(|| self.other("something else"))?;
-        let mapper = self.output.mapper.clone();
-        let node = value::write(value, self.site.open, mapper.as_deref().unwrap_or(&REDISSON))?;
-        node.write::<F>(&mut self.output.bytes, self.output.depth)?;
-        Ok(if node.is == Is::Null { Written::Null } else { Written::Value })
+        self.value_of(&value)
+    }
+
+    /// Any value, without serde.
+    pub(super) fn value_of(self, value: &Value) -> Outcome<Written> {
+        let Output { bytes, mapper, depth, .. } = self.output;
+        value::write::<F>(bytes, value, self.site.open, mapper.as_deref().unwrap_or(&REDISSON), *depth)
     }
 
     /// A text of `java.time`, for which Redisson's own mapper has no module.

@@ -87,6 +87,12 @@ impl BigInteger {
 
     /// The digits without the sign.
     fn magnitude(&self) -> String {
+        // Most are short, and the standard library is faster.
+        if let Some(number) = self.to_i128() {
+            let magnitude = number.unsigned_abs();
+            return u64::try_from(magnitude)
+                .map_or_else(|_| magnitude.to_string(), |short| short.to_string());
+        }
         // Limbs of the magnitude, the most significant first.
         let sign = if self.is_negative() { 0xff } else { 0 };
         let padding = (4 - self.bytes.len() % 4) % 4;
@@ -133,6 +139,10 @@ impl FromStr for BigInteger {
         };
         if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
             return Err(ParseError::new("an integer"));
+        }
+        // Most are short, and the standard library is faster.
+        if let Ok(short) = text.parse::<i64>() {
+            return Ok(short.into());
         }
         // Nine digits each, the least significant first.
         let group =

@@ -1,5 +1,8 @@
 //! The classes of Java's standard library that the codecs know, by name.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// A class of Java's standard library.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Class {
@@ -94,15 +97,37 @@ pub(crate) enum FieldKind {
     Maybe(&'static FieldKind),
 }
 
+/// So many classes at the beginning of the list are the most frequent ones.
+const FREQUENT: usize = 12;
+
+static BY_NAME: LazyLock<HashMap<&str, &Class>> =
+    LazyLock::new(|| CLASSES.iter().map(|class| (class.name, class)).collect());
+
 /// The class of this name, if it is one of those below.
 pub(crate) fn known(name: &str) -> Option<&'static Class> {
-    // The list is short, begins with what is most frequent, and most names differ in their lengths.
-    CLASSES.iter().find(|class| class.name == name)
+    // Most others are those of an application.
+    if !name.starts_with("java.") && !name.starts_with("sun.") {
+        return None;
+    }
+    // Most names differ in their lengths, so that to compare them takes less time than a hash.
+    let frequent = CLASSES[..FREQUENT].iter().find(|class| class.name == name);
+    frequent.or_else(|| BY_NAME.get(name).copied())
 }
 
 /// Like [`known`], for names that are in the list for sure.
 pub(crate) fn class(name: &'static str) -> &'static Class {
     known(name).unwrap_or_else(|| panic!("{name} is not in the list"))
+}
+
+/// The text of a `Locale`. `None` if it could not be taken apart again.
+#[cfg(feature = "kryo")]
+pub(crate) fn locale_text(language: &str, country: &str, variant: &str) -> Option<String> {
+    let fits = !language.contains('_') && !country.contains('_');
+    fits.then(|| match (country, variant) {
+        ("", "") => language.to_owned(),
+        (_, "") => format!("{language}_{country}"),
+        _ => format!("{language}_{country}_{variant}"),
+    })
 }
 
 const fn collection(name: &'static str, layout: Layout) -> Class {

@@ -58,7 +58,11 @@ fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(input: D, name: &'static
 }
 
 macro_rules! type_hints {
-    ($($(#[$doc:meta])* $module:ident $name:expr;)*) => {$(
+    ($($(#[$doc:meta])* $module:ident $name:expr;)*) => {
+        /// Each module, and its reserved name.
+        #[cfg(feature = "classes")]
+        pub(crate) const MODULES: &[(&str, &str)] = &[$((stringify!($module), $name)),*];
+        $(
         $(#[$doc])*
         ///
         /// For a field, of the type or of an `Option` of it: `#[serde(with = "…")]`. Where there is no field,
@@ -100,7 +104,8 @@ macro_rules! type_hints {
                 }
             }
         }
-    )*};
+        )*
+    };
 }
 
 type_hints! {

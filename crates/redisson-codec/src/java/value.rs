@@ -227,8 +227,8 @@ pub struct Classed {
 /// In a [`Value`]: an object of a class of which the codec knows nothing. It is encoded with the same bytes.
 ///
 /// Kryo does not write how long an object is, so this can only be a whole payload: one that is read as a
-/// [`Value`], or as an enum with a variant of it, and whose class, or that of something in it, is unknown. In
-/// the second case the class is that of a list, map or array. See
+/// [`Value`], or as an enum with a variant of it, and whose class, or that of something in it, is unknown, or
+/// which is too deep. In the second case the class is that of a list, map or array. See
 /// [Several classes in one place](super#several-classes-in-one-place).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {

@@ -2,6 +2,7 @@
 
 use super::stream::{Item, Object};
 use super::view::{Outcome, View, time};
+use crate::java::class::locale_text;
 use crate::java::{
     BigDecimal, BigInteger, ClassName, Collection, Constant, Date, EnumSet, Map, Object as Fields, Text,
     Uuid, Value,
@@ -103,7 +104,7 @@ fn scalar<'a>(view: &mut View<'a>, object: &'a Object, class: &str) -> Outcome<O
                 Some([language, country, variant, script, extensions])
                     if script.is_empty() && extensions.is_empty() =>
                 {
-                    Some(text("java.util.Locale", locale(language, &country, &variant)))
+                    locale_text(&language, &country, &variant).map(|locale| text("java.util.Locale", locale))
                 }
                 _ => None,
             }
@@ -144,14 +145,6 @@ fn texts<const N: usize>(
         *text = view.text(id)?;
     }
     Ok(Some(texts))
-}
-
-fn locale(language: String, country: &str, variant: &str) -> String {
-    match (country, variant) {
-        ("", "") => language,
-        (_, "") => format!("{language}_{country}"),
-        _ => format!("{language}_{country}_{variant}"),
-    }
 }
 
 fn builder(view: &mut View<'_>, object: &Object) -> Option<Value> {

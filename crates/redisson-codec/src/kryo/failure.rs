@@ -15,8 +15,9 @@ pub(super) struct Failure(Box<Why>);
 #[derive(Debug)]
 struct Why {
     text: String,
+    /// serde worded it, or the limit of a memory: without an offset.
     foreign: bool,
-    /// The fields of a class are not known, so that its end is not either.
+    /// The fields of a class are not known, so that its end is not either; or it is too deep to be found.
     endless: bool,
     /// Where in the type it happened.
     path: Path,
@@ -54,7 +55,7 @@ impl Failure {
     /// Where and why reading failed, if it went up to this offset.
     pub(super) fn of_reading(&self, at: usize) -> String {
         let why = match self.0.foreign {
-            // serde worded it: without an offset, and possibly quoting a value.
+            // It may quote a value.
             true => format!("{}, before offset {at}", without_values(&self.0.text)),
             false => self.0.text.clone(),
         };
@@ -81,7 +82,7 @@ impl std::error::Error for Failure {}
 impl From<TooMuch> for Failure {
     #[cold]
     fn from(why: TooMuch) -> Self {
-        Self::new(why.to_string())
+        Self::foreign(why)
     }
 }
 

@@ -8,7 +8,7 @@ use super::MAX_DEPTH;
 use super::failure::{Failure, Outcome};
 use crate::java_serialization::Streams;
 
-use class::RawName;
+use class::Names;
 
 pub(super) use class::ClassRef;
 
@@ -23,8 +23,7 @@ const MAX_LONG_NAMES: usize = 16 << 20;
 pub(super) struct Input<'de> {
     bytes: &'de [u8],
     pub(super) at: usize,
-    /// The classes that were named so far; they are named once, and then by number.
-    names: Vec<RawName<'de>>,
+    names: Names<'de>,
     /// Behind the class with which the payload begins, or 0.
     first_class: usize,
     depth: usize,
@@ -44,7 +43,7 @@ impl<'de> Input<'de> {
         Self {
             bytes,
             at: 0,
-            names: Vec::with_capacity(8),
+            names: Names::default(),
             first_class: 0,
             depth: 0,
             empty: MAX_EMPTY,
@@ -204,7 +203,8 @@ impl<'de> Input<'de> {
     pub(super) fn deeper(&mut self) -> Outcome<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Failure::new(format!("more than {MAX_DEPTH} levels at offset {}", self.at)));
+            let why = format!("more than {MAX_DEPTH} levels at offset {}", self.at);
+            return Err(Failure::new(why).endless());
         }
         Ok(())
     }

@@ -10,12 +10,14 @@ use std::borrow::Cow;
 
 use serde::de::{Deserializer, Visitor};
 
+use super::input::ClassRef;
 use super::{library_object, scalar, text, value};
 use crate::java::class::ClassKind;
 use crate::java::shape::{Kind, Node, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::variant::VariantReader;
 use crate::java::{Value, value_slot};
+use crate::java_serialization::Typed;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::memory;
 
@@ -84,6 +86,18 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
         };
         let value = self.inner(variant.node, Prefix::Nothing(found), false);
         visitor.visit_enum(VariantReader { name: variant.name, value })
+    }
+
+    /// A value that Java's own serialization wrote. Apart, since to have all of it inside the usual functions
+    /// costs each payload time.
+    #[cold]
+    #[inline(never)]
+    fn serialized<T>(
+        self,
+        class: ClassRef,
+        read: impl FnOnce(Typed<'a, Failure>) -> Outcome<T>,
+    ) -> Outcome<T> {
+        self.reader.serialized(self.node, class).and_then(read)
     }
 
     /// A value of [`Value`] or one of its kinds.
@@ -210,7 +224,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
     ) -> Outcome<V::Value> {
         let (found, node) = self.present()?;
         if let Found::Serialized(class) = found {
-            return self.reader.serialized(self.node, class)?.deserialize_struct(name, fields, visitor);
+            return self.serialized(class, |value| value.deserialize_struct(name, fields, visitor));
         }
         let Kind::Struct(at) = node.kind else { return Err(changed()) };
         let shape: &'a Shape = self.reader.shape;
@@ -264,7 +278,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
     fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
         let (found, node) = self.present()?;
         if let Found::Serialized(class) = found {
-            return self.reader.serialized(self.node, class)?.deserialize_seq(visitor);
+            return self.serialized(class, |value| value.deserialize_seq(visitor));
         }
         self.reader.input.deeper()?;
         let mut elements = self.elements(found, node)?;
@@ -279,7 +293,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
     fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
         let (found, node) = self.present()?;
         if let Found::Serialized(class) = found {
-            return self.reader.serialized(self.node, class)?.deserialize_map(visitor);
+            return self.serialized(class, |value| value.deserialize_map(visitor));
         }
         let (Kind::Map(_, key, value), Found::Known(class)) = (&node.kind, found) else {
             return Err(changed());

@@ -3,7 +3,7 @@
 use super::input::{ClassRef, Input};
 use super::output::Output;
 use super::scalar;
-use crate::java::class::{Class, ClassKind, TextPart};
+use crate::java::class::{Class, ClassKind, TextPart, locale_text};
 use crate::java::time::parts::{
     MAX_OFFSET, month_day_text, offset_text, period_text, year_month_text, year_text,
 };
@@ -116,14 +116,7 @@ fn read_part(input: &mut Input<'_>, part: TextPart) -> Outcome<Option<String>> {
         }
         TextPart::Locale => {
             let [language, country] = [input.some_text()?, input.some_text()?];
-            let variant = input.some_text()?;
-            // The text is taken apart at these.
-            let fits = !language.contains('_') && !country.contains('_');
-            fits.then(|| match (&*country, &*variant) {
-                ("", "") => language.into_owned(),
-                (_, "") => format!("{language}_{country}"),
-                _ => format!("{language}_{country}_{variant}"),
-            })
+            locale_text(&language, &country, &input.some_text()?)
         }
         TextPart::Class => match input.class()? {
             None => None,

@@ -16,6 +16,7 @@ pub(super) use write::{
 
 use super::input::{ClassRef, Input};
 use super::scalar;
+use crate::java::base::base;
 use crate::java::class::{Class, ClassKind, known};
 use crate::kryo::numbered::Numbered;
 
@@ -82,27 +83,5 @@ fn is_open(descriptor: &str) -> bool {
     let Some(name) = descriptor.strip_prefix('L').and_then(|name| name.strip_suffix(';')) else {
         return false;
     };
-    known(name).is_some() || OPEN.contains(&name)
+    known(name).is_some() || base(name).is_some()
 }
-
-/// Classes and interfaces that fields and arrays are declared with, and that have others below them.
-const OPEN: [&str; 18] = [
-    "java.lang.Object",
-    "java.lang.Number",
-    "java.lang.Comparable",
-    "java.lang.CharSequence",
-    "java.lang.Iterable",
-    "java.io.Serializable",
-    "java.util.Collection",
-    "java.util.List",
-    "java.util.Set",
-    "java.util.SortedSet",
-    "java.util.Queue",
-    "java.util.Deque",
-    "java.util.Map",
-    "java.util.SortedMap",
-    "java.util.TimeZone",
-    "java.util.Calendar",
-    "java.nio.charset.Charset",
-    "java.time.ZoneId",
-];

@@ -20,7 +20,8 @@ pub struct WithClasses(Arc<Classes>);
 
 impl Kryo5 {
     /// Returns a codec that reads any payload of described classes as a [`Value`], with the names of fields
-    /// and constants. It writes what it has read with the same bytes.
+    /// and constants. It writes what it has read with the same bytes. A payload that the descriptions do not
+    /// cover, or do not fit, is read as [`Kryo5`] alone reads it: of an object, as `Value::Opaque`.
     ///
     /// # Examples
     /// ```
@@ -54,6 +55,13 @@ impl Codec<Value> for WithClasses {
     }
 
     fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
+        self.described(payload).or_else(|error| Kryo5.decode(payload).map_err(|_| error))
+    }
+}
+
+impl WithClasses {
+    /// The value, of which every object is described.
+    pub(crate) fn described(&self, payload: &[u8]) -> Result<Value, CodecError> {
         let mut input = Input::new(payload);
         input.described = Some(Described::new(self.0.clone()));
         let read = value::read_any(&mut input).and_then(|value| match input.left() {

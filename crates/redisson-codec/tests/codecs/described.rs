@@ -45,7 +45,7 @@ fn descriptions_are_the_same_as_text() {
         "class com.example.shop.CancelMessage extends com.example.shop.BaseMessage {\n    Long orderId;\n    String reason;\n}\n",
         "record com.example.shop.OrderExpired {\n    Long orderId;\n    String reason;\n    int attempt;\n}\n",
         "interface com.example.shop.Step {\n}\n",
-        "class com.example.shop.HttpStep implements com.example.shop.Step, java.io.Serializable {\n",
+        "class com.example.shop.HttpStep implements com.example.shop.Step {\n",
         "    Page<? extends Number> wild;",
     ] {
         // A wildcard is its bound.
@@ -73,6 +73,42 @@ fn every_payload_is_read_with_its_names() {
         }
     }
     assert_eq!(read, 648);
+}
+
+/// What the descriptions do not have, or have wrong, is read as without them, and written back.
+#[test]
+fn descriptions_never_take_a_value_away() {
+    let all = classes().to_string();
+    let mut kept = [0; 4];
+    for file in
+        ["kryo5", "kryo5-classes", "kryo5-places", "kryo5-serialized", "shapes-kryo5", "../classes/generic"]
+    {
+        for row in rows(file) {
+            let alone: Value =
+                Kryo5.decode(&row.payload).unwrap_or_else(|error| panic!("{file} {}: {error}", row.name));
+            // None, all but this one, all but those it needs, and others than they are. With these, any value
+            // may be read.
+            let one = format!("class {} {{", row.class);
+            for (descriptions, kept) in [
+                String::new(),
+                all.replace(&one, "class a.B {"),
+                if all.contains(&one) { one.clone() + "}" } else { String::new() },
+                all.replace("Long", "short"),
+            ]
+            .iter()
+            .zip(&mut kept)
+            {
+                let codec = Kryo5.with_classes(descriptions.parse::<Classes>().unwrap());
+                let value =
+                    codec.decode(&row.payload).unwrap_or_else(|error| panic!("{}: {error}", row.name));
+                let is_same = codec.encode(&value).is_ok_and(|written| written == row.payload);
+                assert!(is_same || descriptions.contains("short"), "{file} {}: {value}", row.name);
+                *kept += usize::from(matches!(value, Value::Opaque(_)) && value == alone);
+            }
+        }
+    }
+    println!("{kept:?}");
+    assert!(kept.iter().all(|kept| *kept > 20), "{kept:?}");
 }
 
 /// The fields are those of the value's plain JSON.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use codec::Json;
 use codec::java::{BigDecimal, BigInteger};
-use redelay_compat_values::zoo::{Amounts, Entries};
+use codec::{Json, JsonJackson, Mapper};
+use redelay_compat_values::zoo::{self, Amounts, Entries};
 use serde::{Deserialize, Serialize};
 
 use super::structured::{Never, Small, Status, Strict, Tree, damaged, refused, trees};
@@ -68,6 +68,21 @@ fn without_nulls(value: Value) -> Value {
 #[test]
 fn orders_of_redisson() {
     check::<Order>("typed-json-order");
+}
+
+/// With a `byte[]`, which is base64.
+#[test]
+fn orders_of_redisson_with_the_same_bytes() {
+    let codec = JsonJackson.with_mapper(Mapper::new().without_classes());
+    let mut blobs = 0;
+    for row in rows("typed-json-order") {
+        let order: zoo::Order =
+            codec.decode(&row.payload).unwrap_or_else(|error| panic!("{}: {error}", row.name));
+        assert_eq!(order.blob.is_some(), row.json["blob"].is_string(), "{}", row.name);
+        blobs += usize::from(order.blob.is_some());
+        both_ways(&codec, &row, order);
+    }
+    assert!(blobs > 10, "{blobs}");
 }
 
 #[test]

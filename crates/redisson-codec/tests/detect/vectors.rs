@@ -5,7 +5,7 @@ use std::path::Path;
 
 use redisson_codec::detect::{self, Description, Format, Kind, Reason};
 
-use redisson_codec::{Bytes, Codec, ZStd};
+use redisson_codec::{Bytes, Codec, MsgPack, ZStd};
 
 use super::*;
 
@@ -188,3 +188,62 @@ fn the_class_of_every_object() {
     println!("{found} objects have a class");
     assert!(found > 350, "{found}");
 }
+
+/// Whether a payload begins with a text of the guide, as `redis-cli` prints bytes. `…` is a few bytes.
+fn begins(payload: &[u8], text: &str) -> bool {
+    const FEW: usize = 6;
+    match text.split_once('…') {
+        Some((front, rest)) => {
+            let behind = payload.strip_prefix(&bytes(front)[..]);
+            behind.is_some_and(|behind| (1..=FEW.min(behind.len())).any(|few| begins(&behind[few..], rest)))
+        }
+        None => payload.starts_with(&bytes(text)),
+    }
+}
+
+fn bytes(text: &str) -> Vec<u8> {
+    let mut parts = text.split('\\');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (byte, rest) = match part.as_bytes()[0] {
+            b'x' => (u8::from_str_radix(&part[1..3], 16).unwrap(), &part[3..]),
+            b'n' => (b'\n', &part[1..]),
+            _ => (b'\t', &part[1..]),
+        };
+        bytes.push(byte);
+        bytes.extend(rest.as_bytes());
+    }
+    bytes
+}
+
+/// What an error says of the first bytes, the table of the guide says, too.
+#[test]
+fn the_guide_says_what_payloads_begin_with() {
+    let guide = include_str!("../../../../docs/java-classes.md");
+    let table =
+        guide.split_once("| the payload begins with | codec |").unwrap().1.split("\n3. ").next().unwrap();
+    let lines = table.lines().filter_map(|line| line.trim().strip_prefix("| ")?.split_once(" | "));
+    let code = |text: &'static str| text.split('`').skip(1).step_by(2);
+    let lines: Vec<(Vec<_>, _)> =
+        lines.map(|(begins, codec)| (code(begins).collect(), code(codec).next().unwrap())).collect();
+    let (mut shown, mut wrong) = (vec![0; lines.len()], Vec::new());
+    for (_, row) in all_rows() {
+        let Err(error) = Codec::<Never>::decode(&MsgPack, &row.payload);
+        let error = error.to_string();
+        let Some((_, codec)) = error.split_once("this looks like ") else { continue };
+        let codec = codec.split('`').nth(1).unwrap();
+        let found = lines.iter().position(|(texts, _)| texts.iter().any(|text| begins(&row.payload, text)));
+        match found {
+            Some(line) if lines[line].1 == codec => shown[line] += 1,
+            other => wrong.push(format!("{codec}, not {other:?}: {}", row.payload.escape_ascii())),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // The last one is for what no first bytes show.
+    let [shown @ .., 0] = &shown[..] else { panic!("{shown:?}") };
+    assert!(shown.iter().all(|count| *count > 0), "{shown:?}");
+}
+
+/// A type that no payload is of.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+enum Never {}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::names::{self, field, snake_name, variant};
+use super::names::{self, distinct, field, snake_name, variant};
 use super::types::{Place, Written};
 use super::writer::{Outcome, Wanted, Writer};
 use crate::classes::hierarchy::{Hierarchy, Layout, OTHER_NUMBERS};
@@ -92,8 +92,10 @@ impl Writer<'_> {
             let inner = self.want(Wanted { class, arguments, is_place: false });
             // Names are unique, and so are these, but for the end that they have in common.
             let short = inner.strip_suffix(name).filter(|short| !short.is_empty()).unwrap_or(&inner);
-            let variant = if variants.insert(short.to_owned()) { short } else { &inner };
+            let variant = if variants.contains(short) { &inner } else { short };
+            let variant = distinct(variant.to_owned(), |name| variants.contains(name));
             self.text += &format!("    {variant}({inner}),\n");
+            variants.insert(variant);
         }
         self.text += "}\n";
         Ok(())
@@ -107,11 +109,15 @@ impl Writer<'_> {
         };
         self.text += "\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]\n";
         self.text += &format!("#[serde({serde})]\npub enum {name} {{\n");
+        let mut variants = BTreeSet::new();
         for constant in constants {
-            if rule.is_none() && variant(constant) != *constant {
+            // With a rule, no two constants have the same variant.
+            let variant = distinct(variant(constant), |name| variants.contains(name));
+            if rule.is_none() && variant != *constant {
                 self.text += &format!("    #[serde(rename = \"{constant}\")]\n");
             }
-            self.text += &format!("    {},\n", variant(constant));
+            self.text += &format!("    {variant},\n");
+            variants.insert(variant);
         }
         self.text += "}\n";
     }
@@ -127,7 +133,7 @@ impl Writer<'_> {
         let is_renamed = fields.iter().any(|declared| snake_name(&declared.field.name).is_renamed);
         let rule = if is_renamed { ", rename_all = \"camelCase\"" } else { "" };
         let mut body = String::new();
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut idents) = (BTreeSet::new(), BTreeSet::new());
         for declared in &fields {
             let java = &declared.field.name;
             if !seen.insert(java.clone()) {
@@ -143,7 +149,9 @@ impl Writer<'_> {
             if let Some(comment) = comment {
                 body += &format!("    // {comment}\n");
             }
-            let (ident, rename) = field(java, is_renamed);
+            let (name, rename) = field(java, is_renamed);
+            let ident = distinct(name.clone(), |name| idents.contains(name));
+            let rename = if ident == name { rename } else { Some(java.as_str()) };
             let attributes: Vec<_> = rename
                 .map(|rename| format!("rename = \"{rename}\""))
                 .into_iter()
@@ -153,6 +161,7 @@ impl Writer<'_> {
                 body += &format!("    #[serde({})]\n", attributes.join(", "));
             }
             body += &format!("    pub {ident}: {text},\n");
+            idents.insert(ident);
         }
         self.derive_with(&format!("rename = \"{word}{}\"{rule}", class.name));
         self.text += &format!("pub struct {name} {{\n{body}}}\n");

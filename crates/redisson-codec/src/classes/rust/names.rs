@@ -55,6 +55,17 @@ fn camel(name: &str) -> String {
     letters.next().map(|first| first.to_ascii_lowercase().to_string() + letters.as_str()).unwrap_or_default()
 }
 
+/// The name, with a number if it is taken.
+pub(super) fn distinct(name: String, is_taken: impl Fn(&str) -> bool) -> String {
+    match is_taken(&name) {
+        false => name,
+        true => {
+            let numbered = |number: usize| Some(format!("{name}{number}")).filter(|name| !is_taken(name));
+            (2..).find_map(numbered).unwrap_or(name)
+        }
+    }
+}
+
 /// The name of a field, and its serde name if that is not what follows from it.
 pub(super) fn field(java: &str, has_rule: bool) -> (String, Option<&str>) {
     let name = snake_name(java).name;
@@ -68,6 +79,10 @@ pub(super) fn field(java: &str, has_rule: bool) -> (String, Option<&str>) {
     }
 }
 
+/// Types and traits that the printed text uses.
+const IN_RUST: [&str; 9] =
+    ["String", "Vec", "Option", "Box", "HashMap", "BTreeMap", "Self", "Serialize", "Deserialize"];
+
 /// The name of a class without its package and the classes around it.
 pub(super) fn type_name(class: &str) -> String {
     let simple = class.split('<').next().unwrap_or(class);
@@ -77,9 +92,7 @@ pub(super) fn type_name(class: &str) -> String {
     let name = letters.next().map(|first| first.to_uppercase().to_string() + letters.as_str());
     match name.unwrap_or_default() {
         // As they are in Rust.
-        name if ["String", "Vec", "Option", "HashMap", "Self", "Box"].contains(&&*name) => {
-            format!("Java{name}")
-        }
+        name if IN_RUST.contains(&&*name) => format!("Java{name}"),
         name if name.starts_with(|first: char| first.is_alphabetic()) => name,
         name => format!("Class{name}"),
     }

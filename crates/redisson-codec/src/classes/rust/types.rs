@@ -2,10 +2,12 @@
 
 use super::writer::{Outcome, Wanted, Writer};
 use crate::classes::hierarchy::Layout;
-use crate::classes::library::{OBJECT, is_collection, is_map, short};
+use crate::classes::library::{OBJECT, short};
 use crate::classes::model::JavaType;
 use crate::classes::primitive::Primitive;
+use crate::java::base::{is_collection, is_map};
 use crate::java::class::{ClassKind as Library, known};
+use crate::java::type_hint::{MODULES, PREFIX};
 
 /// Where a type stands.
 #[derive(Clone, Copy)]
@@ -36,47 +38,25 @@ impl Written {
     }
 }
 
-const MODULES: [(&str, &str); 25] = [
+/// What is below these, if the class says no more, and the module for it.
+const BELOW: [(&str, &str); 11] = [
     ("java.util.Set", "set"),
-    ("java.util.HashSet", "set"),
     ("java.util.AbstractSet", "set"),
-    ("java.util.LinkedHashSet", "linked_hash_set"),
     ("java.util.SortedSet", "tree_set"),
     ("java.util.NavigableSet", "tree_set"),
-    ("java.util.TreeSet", "tree_set"),
-    ("java.util.LinkedList", "linked_list"),
+    ("java.util.EnumSet", "enum_set"),
     ("java.util.Queue", "linked_list"),
     ("java.util.Deque", "array_deque"),
-    ("java.util.ArrayDeque", "array_deque"),
-    ("java.util.LinkedHashMap", "linked_hash_map"),
     ("java.util.SortedMap", "tree_map"),
     ("java.util.NavigableMap", "tree_map"),
-    ("java.util.TreeMap", "tree_map"),
     ("java.util.concurrent.ConcurrentMap", "concurrent_hash_map"),
-    ("java.util.concurrent.ConcurrentHashMap", "concurrent_hash_map"),
-    ("java.net.URI", "uri"),
-    ("java.net.URL", "url"),
-    ("java.util.Currency", "currency"),
-    ("java.lang.Class", "class_name"),
-    ("java.util.Locale", "locale"),
-    ("java.lang.StringBuilder", "string_builder"),
     ("java.time.ZoneId", "zone_id"),
-    ("java.util.EnumSet", "enum_set"),
-];
-
-const TIMES: [(&str, &str); 8] = [
-    ("java.time.ZonedDateTime", "zoned_date_time"),
-    ("java.time.OffsetDateTime", "offset_date_time"),
-    ("java.time.OffsetTime", "offset_time"),
-    ("java.time.ZoneOffset", "zone_offset"),
-    ("java.time.Year", "year"),
-    ("java.time.YearMonth", "year_month"),
-    ("java.time.MonthDay", "month_day"),
-    ("java.time.Period", "period"),
 ];
 
 fn module(class: &str) -> Option<&'static str> {
-    MODULES.iter().chain(&TIMES).find(|(name, _)| *name == class).map(|(_, module)| *module)
+    let of_class = |(_, name): &&(&str, &str)| name.strip_prefix(PREFIX) == Some(class);
+    let own = MODULES.iter().find(of_class).map(|(module, _)| *module);
+    own.or_else(|| BELOW.iter().find(|(name, _)| *name == class).map(|(_, module)| *module))
 }
 
 /// Lists and maps that need no module.
@@ -180,7 +160,7 @@ impl Writer<'_> {
             _ => {}
         }
         let is_plain = PLAIN.contains(&name);
-        match (module(name), arguments) {
+        match (if is_plain { None } else { module(name) }, arguments) {
             (with, [element]) if is_collection(name) && (is_plain || with.is_some()) => {
                 let text = format!("Vec<{}>", self.element(element, place)?);
                 Ok(Written { text, with, comment: None })

@@ -1,6 +1,6 @@
 //! Which types are to be written, and what they are called.
 
-use super::names::type_name;
+use super::names::{distinct, type_name};
 use crate::classes::hierarchy::Layout;
 use crate::classes::library::OBJECT;
 use crate::classes::model::{Classes, JavaClass, JavaType};
@@ -48,15 +48,10 @@ impl Writer<'_> {
                 name += &type_name(&argument.to_string().replace("[]", "Array"));
             }
         }
-        let mut number = 1;
-        let mut unique = name.clone();
-        while self.names.contains(&unique) {
-            number += 1;
-            unique = format!("{name}{number}");
-        }
+        let name = distinct(name, |name| self.names.iter().any(|taken| taken == name));
         self.wanted.push(wanted);
-        self.names.push(unique.clone());
-        unique
+        self.names.push(name.clone());
+        name
     }
 
     pub(super) fn is_concrete(&self, class: &str) -> bool {

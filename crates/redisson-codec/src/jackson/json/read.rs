@@ -9,9 +9,6 @@ use crate::jackson::node::{
 use crate::java::BigInteger;
 use crate::memory;
 
-/// What a node is until it is read.
-const NULL: Node<'static> = Node { at: 0, is: Is::Null };
-
 pub(super) struct Input<'a> {
     text: &'a str,
     at: usize,
@@ -24,7 +21,7 @@ impl<'a> Input<'a> {
             str::from_utf8(payload).map_err(|error| wrong(error.valid_up_to(), "UTF-8", "another byte"))?;
         let mut input = Input { text, at: 0 };
         input.space();
-        let mut node = NULL;
+        let mut node = Node::NULL;
         input.value(0, &mut node)?;
         input.space();
         match input.peek() {
@@ -59,27 +56,28 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads into a node where it is to stay, since to move it may take longer.
+    /// Reads into a node where it is to stay.
     fn value(&mut self, depth: usize, node: &mut Node<'a>) -> Result<(), CodecError> {
         node.at = Node::offset(self.at);
-        node.is = match self.peek() {
-            Some(b'{') => Is::Object(self.object(depth)?),
-            Some(b'[') => Is::Array(self.array(depth)?),
-            Some(b'"') => Is::Text(self.string()?),
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            _ => self.word()?,
-        };
+        match self.peek() {
+            Some(b'"') => node.set(Is::Text(self.string()?)),
+            Some(b'-' | b'0'..=b'9') => node.set(self.number()?),
+            Some(b'{') => node.set(Is::Object(self.object(depth)?)),
+            Some(b'[') => node.set(Is::Array(self.array(depth)?)),
+            _ => node.set(self.word()?),
+        }
         Ok(())
     }
 
     fn word(&mut self) -> Result<Is<'a>, CodecError> {
-        for (word, is) in [("null", Is::Null), ("true", Is::Bool(true)), ("false", Is::Bool(false))] {
-            if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
-                self.at += word.len();
-                return Ok(is);
-            }
-        }
-        Err(self.wrong("a JSON value"))
+        let (length, is) = match self.text.as_bytes()[self.at..] {
+            [b'n', b'u', b'l', b'l', ..] => (4, Is::Null),
+            [b't', b'r', b'u', b'e', ..] => (4, Is::Bool(true)),
+            [b'f', b'a', b'l', b's', b'e', ..] => (5, Is::Bool(false)),
+            _ => return Err(self.wrong("a JSON value")),
+        };
+        self.at += length;
+        Ok(is)
     }
 
     /// Steps into an array or object, and says whether it is empty.
@@ -118,7 +116,7 @@ impl<'a> Input<'a> {
         let mut values = memory::usual(USUAL_ELEMENTS);
         loop {
             let at = values.len();
-            push(&mut values, NULL, self.at)?;
+            push(&mut values, Node::NULL, self.at)?;
             self.value(depth + 1, &mut values[at])?;
             if !self.more(b']')? {
                 return Ok(values);
@@ -135,14 +133,13 @@ impl<'a> Input<'a> {
             if self.peek() != Some(b'"') {
                 return Err(self.wrong("`\"`"));
             }
-            let at = entries.len();
-            push(&mut entries, (Key::Number(0), NULL), self.at)?;
-            let (key, value) = &mut entries[at];
-            *key = Key::Text(self.string()?);
+            let (at, start) = (entries.len(), self.at);
+            let key = Key::Text(self.string()?);
             self.space();
             self.expect(b':')?;
             self.space();
-            self.value(depth + 1, value)?;
+            push(&mut entries, (key, Node::NULL), start)?;
+            self.value(depth + 1, &mut entries[at].1)?;
             if !self.more(b'}')? {
                 return Ok(entries);
             }
@@ -240,17 +237,47 @@ impl<'a> Input<'a> {
         Ok(number)
     }
 
+    #[inline]
     fn digits(&mut self) -> Result<(), CodecError> {
-        if !matches!(self.peek(), Some(b'0'..=b'9')) {
-            return Err(self.wrong("a digit"));
+        let rest = &self.text.as_bytes()[self.at..];
+        match rest.iter().take_while(|byte| byte.is_ascii_digit()).count() {
+            0 => Err(self.wrong("a digit")),
+            count => {
+                self.at += count;
+                Ok(())
+            }
         }
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
+    }
+
+    /// A whole number of few digits. Nothing is read of any other.
+    #[inline]
+    fn short_number(&mut self) -> Option<i64> {
+        const MOST: usize = 18;
+        let rest = &self.text.as_bytes()[self.at..];
+        let (negative, digits) = match rest {
+            [b'-', digits @ ..] => (true, digits),
+            digits => (false, digits),
+        };
+        let (mut number, mut count) = (0, 0);
+        while let Some(digit @ b'0'..=b'9') = digits.get(count) {
+            if count == MOST {
+                return None;
+            }
+            number = number * 10 + i64::from(digit - b'0');
+            count += 1;
         }
-        Ok(())
+        let is_number = count > 0 && (digits[0] != b'0' || count == 1);
+        if !is_number || matches!(digits.get(count), Some(b'.' | b'e' | b'E')) {
+            return None;
+        }
+        self.at += count + usize::from(negative);
+        Some(if negative { -number } else { number })
     }
 
     fn number(&mut self) -> Result<Is<'a>, CodecError> {
+        if let Some(number) = self.short_number() {
+            return Ok(Is::Int(number));
+        }
         let start = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
         let zero = self.peek() == Some(b'0');
@@ -290,7 +317,7 @@ impl<'a> Input<'a> {
 
 /// The highest bit of the first of these bytes that does not stand for itself in a text, and maybe some of
 /// those behind it.
-fn special(word: u64) -> u64 {
+pub(super) fn special(word: u64) -> u64 {
     const EACH: u64 = u64::MAX / 0xff;
     let zero = |word: u64| word.wrapping_sub(EACH) & !word;
     let control = word.wrapping_sub(EACH * 0x20) & !word;

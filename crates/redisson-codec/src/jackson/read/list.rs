@@ -63,11 +63,10 @@ impl<'n, 'a> ListReader<'n, 'a> {
 
     /// What is wrong with the last element, and where.
     #[cold]
-    fn of_element(&self, failure: Failure, at: u32) -> Failure {
-        let mut failure = failure.at(at);
+    fn of_element(&self, failure: &mut Failure, at: u32) {
+        failure.place(at);
         let step = Step::Element(self.total - self.left.len() - 1);
         failure.path().enter(self.reader.context.shape, self.reader.id, step);
-        failure
     }
 }
 
@@ -75,10 +74,16 @@ impl<'de> de::SeqAccess<'de> for ListReader<'_, '_> {
     type Error = Failure;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
-        memory::element::<T::Value>(self.left.len())?;
+        self.reader.placed(memory::element::<T::Value>(self.left.len()).map_err(Failure::from))?;
         let Some(node) = self.left.next() else { return Ok(None) };
         let reader = ValueReader { node, ..self.reader };
-        seed.deserialize(reader).map(Some).map_err(|failure| self.of_element(failure, node.at))
+        match seed.deserialize(reader) {
+            Ok(element) => Ok(Some(element)),
+            Err(mut failure) => {
+                self.of_element(&mut failure, node.at);
+                Err(failure)
+            }
+        }
     }
 
     fn size_hint(&self) -> Option<usize> {

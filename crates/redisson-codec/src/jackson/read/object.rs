@@ -89,11 +89,10 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
 
     /// What is wrong with the value of a field, and where.
     #[cold]
-    fn of_field(&self, failure: Failure, field: usize, at: u32) -> Failure {
-        let mut failure = failure.at(at);
+    fn of_field(&self, failure: &mut Failure, field: usize, at: u32) {
+        failure.place(at);
         let Field { name, node, .. } = &self.class.fields[field];
         failure.path().enter_field(self.reader.context.shape, &self.class.class, name, *node);
-        failure
     }
 
     /// The key of a field that is not there.
@@ -153,7 +152,11 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
                 let reader = self.reader.field(self.class.fields[field].node, node);
                 // What was left out is at no offset.
                 let at = if std::ptr::eq(node, &NULL) { self.reader.node.at } else { node.at };
-                seed.deserialize(reader).map_err(|failure| self.of_field(failure, field, at))
+                let mut read = seed.deserialize(reader);
+                if let Err(failure) = &mut read {
+                    self.of_field(failure, field, at);
+                }
+                read
             }
             (None, Some(any)) => {
                 let Kind::Map(_, _, value) =

@@ -75,3 +75,19 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    /// Also beyond the eight bytes that are looked at at once.
+    #[test]
+    fn each_text_and_number_comes_back(text in "[a-zß€🚀\"\\\\\n\u{1}]{0,40}", number: i64, short in -20_i64..20) {
+        let mut out = Vec::new();
+        Json::text(&mut out, &text);
+        prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text.as_str());
+        prop_assert!(!out.iter().any(|byte| *byte < b' ' || *byte >= 0xf0));
+        prop_assert_eq!(Json::read(&out).unwrap().is, Is::Text(text.into()));
+        for number in [number, short] {
+            let payload = number.to_string();
+            prop_assert_eq!(Json::read(payload.as_bytes()).unwrap().is, Is::Int(number));
+        }
+    }
+}

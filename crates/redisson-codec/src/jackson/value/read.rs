@@ -58,7 +58,8 @@ pub(in crate::jackson) fn read(node: &Node<'_>, root: bool, mapper: &Mapper) -> 
         Is::Text(text) => text.len(),
         Is::Bytes(bytes) => size_of::<Value>() + bytes.len(),
         _ => 0,
-    })?;
+    })
+    .map_err(|why| Failure::from(why).at(node.at))?;
     let without_class = |value| if root { value } else { Value::Bare(Box::new(value)) };
     Ok(match &node.is {
         Is::Null => Value::Null,

@@ -1,22 +1,26 @@
-//! A [`Value`] to nodes.
+//! A [`Value`] to bytes.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use super::{PATTERN, has_known_fields, is_time, only_field};
 use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::format::{Format, Group};
 use crate::jackson::mapper::{Mapper, Typing};
-use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
+use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, MAX_DIGITS, Node, beyond_depth};
 use crate::jackson::times;
-use crate::jackson::write::{CLASS, enum_set_class, refused};
+use crate::jackson::write::{CLASS, Written, enum_set_class, refused};
 use crate::java::class::known;
-use crate::java::{Array, ClassName, Classed, Constant, Object, Value};
+use crate::java::{Array, Classed, Constant, Object, Value};
 use crate::number::{java_float, java_text};
 use crate::shown::shown;
 
 /// A map's key, as Jackson prints it.
-pub(in crate::jackson) fn key(value: &Value) -> Option<Key<'static>> {
+pub(in crate::jackson) fn key(value: &Value) -> Option<Key<'_>> {
     let text = match value {
         Value::Long(key) => return Some(Key::Number(*key)),
         Value::Integer(key) => return Some(Key::Number((*key).into())),
-        Value::String(text) => text.clone(),
+        Value::String(text) => return Some(Key::Text(Cow::Borrowed(text))),
         Value::Boolean(key) => key.to_string(),
         Value::Byte(key) => key.to_string(),
         Value::Short(key) => key.to_string(),
@@ -41,7 +45,7 @@ fn name(constant: &Constant) -> Outcome<&str> {
 }
 
 /// Without its class, as at the root or where a field declares it.
-fn bare(value: &Value, mapper: &Mapper) -> Option<Is<'static>> {
+fn bare<'v>(value: &'v Value, mapper: &Mapper) -> Option<Is<'v>> {
     Some(match value {
         Value::Byte(value) => Is::Int((*value).into()),
         Value::Short(value) => Is::Int((*value).into()),
@@ -51,7 +55,7 @@ fn bare(value: &Value, mapper: &Mapper) -> Option<Is<'static>> {
         Value::Float(value) => Is::Float(*value),
         Value::Double(value) => Is::Double(*value),
         Value::Boolean(value) => Is::Bool(*value),
-        Value::Bytes(value) => Is::Bytes(value.clone().into()),
+        Value::Bytes(value) => Is::Bytes(Cow::Borrowed(value)),
         Value::BigInteger(value) => Is::Big(value.clone()),
         Value::BigDecimal(value) => Is::Decimal(Box::new(value.clone())),
         Value::Uuid(value) => Is::Text(value.to_string().into()),
@@ -64,132 +68,289 @@ fn bare(value: &Value, mapper: &Mapper) -> Option<Is<'static>> {
         Value::Text(value) if is_time(&value.class) => {
             times::write_text(&value.class, &value.text, mapper).ok()?
         }
-        Value::Text(value) => Is::Text(value.text.clone().into()),
-        Value::Enum(value) => Is::Text(name(&value.constant).ok()?.to_owned().into()),
+        Value::Text(value) => Is::Text(Cow::Borrowed(&value.text)),
+        Value::Enum(value) => Is::Text(Cow::Borrowed(name(&value.constant).ok()?)),
         _ => return None,
     })
 }
 
+/// Writes a value to the end of a payload, inside of this many levels.
+///
 /// Where an `Object` is declared, the place is `open`, and the class is written. Elsewhere it depends on the
 /// class.
-pub(in crate::jackson) fn write(value: Value, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
-    let is = match value {
-        Value::Null => Is::Null,
-        Value::Boolean(value) => Is::Bool(value),
-        Value::Integer(value) => Is::Int(value.into()),
-        Value::Double(value) if value.is_finite() => Is::Double(value),
-        Value::String(text) => Is::Text(text.into()),
-        Value::Bare(value) => match bare(&value, mapper) {
-            Some(is) => is,
-            None => return write(*value, false, mapper),
-        },
-        Value::Object(object) => {
-            if let (PATTERN, Some((_, Value::String(pattern)))) = (&*object.class, object.fields.first())
-                && has_known_fields(&object)
-            {
-                let is = Is::Text(pattern.clone().into());
-                return Ok(if open { wrapped(PATTERN, is, mapper) } else { is.into() });
+pub(in crate::jackson) fn write<F: Format>(
+    out: &mut Vec<u8>,
+    value: &Value,
+    open: bool,
+    mapper: &Mapper,
+    depth: usize,
+) -> Outcome<Written> {
+    let mut writer = TreeWriter { out, mapper, depth, format: PhantomData::<F> };
+    writer.value(value, open, Group::Bare)
+}
+
+/// The end of a payload, in which values are written with all that is in them.
+struct TreeWriter<'w, F> {
+    out: &'w mut Vec<u8>,
+    mapper: &'w Mapper,
+    /// How many lists and objects are open.
+    depth: usize,
+    format: PhantomData<F>,
+}
+
+impl<F: Format> TreeWriter<'_, F> {
+    /// An array without a class is of this group, since it may be behind one.
+    fn value(&mut self, value: &Value, open: bool, array: Group) -> Outcome<Written> {
+        match value {
+            Value::Null => {
+                F::null(self.out);
+                return Ok(Written::Null);
             }
-            if has_known_fields(&object) {
-                return known_fields(*object, mapper);
+            Value::Boolean(value) => F::boolean(self.out, *value),
+            Value::Integer(value) => F::integer(self.out, (*value).into()),
+            Value::Double(value) if value.is_finite() => F::double(self.out, *value),
+            Value::String(text) => F::text(self.out, text),
+            Value::Bare(value) => match self.bare(value) {
+                Some(written) => written?,
+                None => return self.value(value, false, array),
+            },
+            Value::Object(object) => self.object_or_text(object, open)?,
+            Value::Map(map) => {
+                self.object(&map.class, map.entries.iter().map(|(name, value)| (key(name), value)))?;
             }
-            return self::object(
-                object.class,
-                object.fields.into_iter().map(|(name, value)| (Some(Key::Text(name.into())), value)),
-                mapper,
-            );
-        }
-        Value::Map(map) => {
-            return self::object(
-                map.class,
-                map.entries.into_iter().map(|(name, value)| (key(&name), value)),
-                mapper,
-            );
-        }
-        Value::Collection(list) => {
-            return Ok(wrapped(list.class, Is::Array(all(list.elements, mapper)?), mapper));
-        }
-        Value::EnumSet(set) => {
-            let names = set.constants.iter().map(|constant| Ok(Node::text(name(constant)?.to_owned())));
-            return Ok(wrapped(
-                enum_set_class(&set.element),
-                Is::Array(names.collect::<Outcome<_>>()?),
-                mapper,
-            ));
-        }
-        Value::Array(array) => return self::array(*array, open, mapper),
-        Value::Optional(_) => return Err(refused(value.class())),
-        Value::Opaque(object) => return Err(refused(&object.class)),
-        Value::Serialized(object) => {
-            let refused = refused(object.class());
-            return write(object.into_value().ok_or(refused)?, open, mapper);
-        }
-        Value::Classed(classed) => {
-            let Classed { class, value } = *classed;
-            if let Value::Object(object) = &value
-                && object.class == class
-                && has_known_fields(object)
-            {
-                let fields = object.fields.iter().cloned();
-                let fields = fields.map(|(name, value)| (Some(Key::Text(name.into())), value));
-                return self::object(class, fields, mapper);
+            Value::Collection(list) => {
+                return self.behind(&list.class, |writer| writer.list(Group::List, &list.elements));
             }
-            let node = write(value, false, mapper)?;
-            let is = match node.is {
-                Is::Bare(elements) => Is::Array(elements),
-                is => is,
+            Value::EnumSet(set) => {
+                return self.behind(&enum_set_class(&set.element), |writer| {
+                    writer.inside(Group::List, set.constants.len(), |writer| {
+                        set.constants.iter().try_for_each(|constant| {
+                            F::next(writer.out);
+                            F::text(writer.out, name(constant)?);
+                            Ok(())
+                        })
+                    })
+                });
+            }
+            Value::Array(array_of) => return self.array(array_of, open, array),
+            Value::Optional(_) => return Err(refused(value.class())),
+            Value::Opaque(object) => return Err(refused(&object.class)),
+            Value::Serialized(object) => {
+                let value = object.clone().into_value().ok_or_else(|| refused(object.class()))?;
+                return self.value(&value, open, array);
+            }
+            Value::Classed(classed) => {
+                let Classed { class, value } = &**classed;
+                if let Value::Object(object) = value
+                    && object.class == *class
+                    && has_known_fields(object)
+                {
+                    self.fields(object)?;
+                } else {
+                    return self.behind(class, |writer| writer.value(value, false, Group::List));
+                }
+            }
+            value => return self.scalar(value, open),
+        }
+        Ok(Written::Value)
+    }
+
+    /// A scalar without its class.
+    fn bare(&mut self, value: &Value) -> Option<Outcome<()>> {
+        match value {
+            Value::BigInteger(value) => Some(F::big(self.out, value)),
+            Value::BigDecimal(value) => Some(F::decimal(self.out, value)),
+            _ => bare(value, self.mapper).map(|is| self.node(is)),
+        }
+    }
+
+    fn node(&mut self, is: Is<'_>) -> Outcome<()> {
+        Node { at: 0, is }.write::<F>(self.out, self.depth)
+    }
+
+    /// A list or object with what is in it.
+    fn inside(
+        &mut self,
+        group: Group,
+        count: usize,
+        write: impl FnOnce(&mut Self) -> Outcome<()>,
+    ) -> Outcome<Written> {
+        self.deeper()?;
+        let open = F::open(self.out, group, count);
+        write(self)?;
+        F::close(self.out, open, count);
+        self.depth -= 1;
+        Ok(Written::Value)
+    }
+
+    fn deeper(&mut self) -> Outcome<()> {
+        if self.depth >= MAX_DEPTH {
+            return Err(beyond_depth());
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// With its class in front, if classes are written.
+    fn behind(&mut self, class: &str, write: impl FnOnce(&mut Self) -> Outcome<Written>) -> Outcome<Written> {
+        if self.mapper.typing == Typing::Nowhere {
+            return write(self);
+        }
+        self.deeper()?;
+        F::class(self.out, class);
+        write(self)?;
+        self.out.extend_from_slice(F::BEHIND);
+        self.depth -= 1;
+        Ok(Written::Value)
+    }
+
+    fn list(&mut self, group: Group, values: &[Value]) -> Outcome<Written> {
+        self.inside(group, values.len(), |writer| {
+            values.iter().try_for_each(|value| {
+                F::next(writer.out);
+                writer.value(value, true, Group::Bare).map(|_| ())
+            })
+        })
+    }
+
+    fn object_or_text(&mut self, object: &Object, open: bool) -> Outcome<()> {
+        if !has_known_fields(object) {
+            return self.fields(object);
+        }
+        if let (PATTERN, Some((_, Value::String(pattern)))) = (&*object.class, object.fields.first()) {
+            let text = |writer: &mut Self| {
+                F::text(writer.out, pattern);
+                Ok(Written::Value)
             };
-            return Ok(wrapped(class, is, mapper));
+            if open {
+                self.behind(PATTERN, text)?
+            } else {
+                text(self)?
+            };
+            return Ok(());
         }
-        value => return self::scalar(&value, open, mapper),
-    };
-    Ok(is.into())
-}
-
-/// With its class in front, if classes are written.
-fn wrapped(class: impl Into<ClassName>, is: Is<'static>, mapper: &Mapper) -> Node<'static> {
-    match mapper.typing {
-        Typing::Nowhere => is.into(),
-        _ => Node::wrapped(class.into(), is),
+        // One with a single number or boolean is that.
+        let only = object.fields.first().and_then(|(_, value)| bare(value, self.mapper));
+        match (only_field(&object.class), only) {
+            (Some(_), Some(is)) => {
+                self.behind(&object.class, |writer| writer.node(is).map(|()| Written::Value))?;
+                Ok(())
+            }
+            _ => {
+                let class = shown(&object.class);
+                Err(Failure::new(format!("the fields of a {class} are those of Kryo only")))
+            }
+        }
     }
-}
 
-/// One with a single number or boolean is that.
-fn known_fields(object: Object, mapper: &Mapper) -> Outcome<Node<'static>> {
-    match (only_field(&object.class), object.fields.first().and_then(|(_, value)| bare(value, mapper))) {
-        (Some(_), Some(is)) => Ok(wrapped(object.class, is, mapper)),
-        _ => Err(Failure::new(format!("the fields of a {} are those of Kryo only", shown(&object.class)))),
+    fn fields(&mut self, object: &Object) -> Outcome<()> {
+        let key = |name| Some(Key::Text(Cow::Borrowed(name)));
+        self.object(&object.class, object.fields.iter().map(|(name, value)| (key(&name[..]), value)))
     }
-}
 
-/// What has its class in front, unless it is of a final class where no `Object` is declared.
-fn scalar(value: &Value, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
-    let Some(is) = bare(value, mapper) else {
-        let class = shown(value.class());
-        let time = match value {
-            Value::Text(text) => times::write_text(&text.class, &text.text, mapper),
-            _ => times::write(value, mapper),
+    fn object<'v>(
+        &mut self,
+        class: &str,
+        fields: impl ExactSizeIterator<Item = (Option<Key<'v>>, &'v Value)>,
+    ) -> Outcome<()> {
+        let typing = if class.is_empty() { Typing::Nowhere } else { self.mapper.typing };
+        let count = fields.len() + usize::from(typing == Typing::Property);
+        let object = |writer: &mut Self| {
+            writer.inside(Group::Object, count, |writer| {
+                if typing == Typing::Property {
+                    F::key(writer.out, CLASS);
+                    F::text(writer.out, class);
+                }
+                for (key, value) in fields {
+                    let Some(key) = key else {
+                        return Err(Failure::new(
+                            "a map's key is text, a number, a boolean, an enum or a UUID",
+                        ));
+                    };
+                    key.write::<F>(writer.out);
+                    // Redisson writes a null only where an annotation wants it, but then the payload has it
+                    // again.
+                    writer.value(value, true, Group::Bare)?;
+                }
+                Ok(())
+            })
         };
-        return Err(match time {
-            Err(why) if is_time(&class) || class == "java.util.Date" => times::refused(&class, why),
-            _ => Failure::new(format!("this {class} has no text")),
-        });
-    };
-    let big = match &is {
-        Is::Big(value) => Some(value),
-        Is::Decimal(value) => Some(value.unscaled()),
-        _ => None,
-    };
-    if big.is_some_and(|big| big.as_be_bytes().len() > MAX_BIG_BYTES) {
-        return Err(Failure::new(format!(
-            "a number of more than {MAX_DIGITS} digits is more than Jackson reads"
-        )));
+        if typing == Typing::Wrapper {
+            self.behind(class, object)?
+        } else {
+            object(self)?
+        };
+        Ok(())
     }
-    Ok(if !open && is_last(value, mapper) {
-        is.into()
-    } else {
-        wrapped(value.class().to_owned(), is, mapper)
-    })
+
+    /// What has its class in front, unless it is of a final class where no `Object` is declared.
+    fn scalar(&mut self, value: &Value, open: bool) -> Outcome<Written> {
+        let big = match value {
+            Value::BigInteger(value) => Some(value),
+            Value::BigDecimal(value) => Some(value.unscaled()),
+            _ => None,
+        };
+        if big.is_some_and(|big| big.as_be_bytes().len() > MAX_BIG_BYTES) {
+            return Err(Failure::new(format!(
+                "a number of more than {MAX_DIGITS} digits is more than Jackson reads"
+            )));
+        }
+        let write = |writer: &mut Self| match writer.bare(value) {
+            Some(written) => written.map(|()| Written::Value),
+            None => Err(no_text(value, writer.mapper)),
+        };
+        if !open && is_last(value, self.mapper) { write(self) } else { self.behind(value.class(), write) }
+    }
+
+    /// Without a class, it is of this group.
+    fn array(&mut self, array: &Array, open: bool, group: Group) -> Outcome<Written> {
+        let Array { class, elements } = array;
+        let content = class.trim_start_matches('[');
+        let primitive = class.len() - content.len() == 1 && is_primitive(content);
+        if &class[..] == "[C" {
+            let text = elements.iter().filter_map(|element| bare(element, self.mapper));
+            let text = text.filter_map(|is| match is {
+                Is::Text(text) => Some(text),
+                _ => None,
+            });
+            let text: String = text.collect();
+            let write = |writer: &mut Self| {
+                F::text(writer.out, &text);
+                Ok(Written::Value)
+            };
+            return if open { self.behind(class, write) } else { write(self) };
+        }
+        let write = |writer: &mut Self, group| match primitive {
+            true => writer.inside(group, elements.len(), |writer| {
+                elements.iter().try_for_each(|element| {
+                    F::next(writer.out);
+                    match bare(element, writer.mapper) {
+                        Some(is) => writer.node(is),
+                        None => Err(Failure::new(format!("no element of {}", shown(class)))),
+                    }
+                })
+            }),
+            false => writer.list(group, elements),
+        };
+        match class.is_empty() || !open && is_last_array(class) {
+            true => write(self, group),
+            false => self.behind(class, |writer| write(writer, Group::List)),
+        }
+    }
+}
+
+/// Why a scalar is not written.
+#[cold]
+fn no_text(value: &Value, mapper: &Mapper) -> Failure {
+    let class = shown(value.class());
+    let time = match value {
+        Value::Text(text) => times::write_text(&text.class, &text.text, mapper),
+        _ => times::write(value, mapper),
+    };
+    match time {
+        Err(why) if is_time(&class) || class == "java.util.Date" => times::refused(&class, why),
+        _ => Failure::new(format!("this {class} has no text")),
+    }
 }
 
 /// Whether a scalar is of a final class.
@@ -230,60 +391,4 @@ pub(super) fn is_classed(value: &Value, open: bool, mapper: &Mapper) -> bool {
         Value::Array(array) => open || !is_last_array(&array.class),
         value => open || !is_last(value, mapper),
     }
-}
-
-fn all(values: Vec<Value>, mapper: &Mapper) -> Outcome<Vec<Node<'static>>> {
-    values.into_iter().map(|value| write(value, true, mapper)).collect()
-}
-
-fn object(
-    class: ClassName,
-    fields: impl Iterator<Item = (Option<Key<'static>>, Value)>,
-    mapper: &Mapper,
-) -> Outcome<Node<'static>> {
-    let mut entries = Vec::new();
-    if !class.is_empty() && mapper.typing == Typing::Property {
-        entries.push((Key::Text(CLASS.into()), Node::text(class.clone())));
-    }
-    for (key, value) in fields {
-        let Some(key) = key else {
-            return Err(Failure::new("a map's key is text, a number, a boolean, an enum or a UUID"));
-        };
-        // Redisson writes a null only where an annotation wants it, but then the payload has it again.
-        entries.push((key, write(value, true, mapper)?));
-    }
-    Ok(match mapper.typing == Typing::Wrapper && !class.is_empty() {
-        true => Node::wrapped(class, Is::Object(entries)),
-        false => Is::Object(entries).into(),
-    })
-}
-
-fn array(array: Array, open: bool, mapper: &Mapper) -> Outcome<Node<'static>> {
-    let Array { class, elements } = array;
-    let content = class.trim_start_matches('[');
-    let dimensions = class.len() - content.len();
-    let primitive = dimensions == 1 && is_primitive(content);
-    if &class[..] == "[C" {
-        let text = elements.iter().filter_map(|element| bare(element, mapper)).filter_map(|is| match is {
-            Is::Text(text) => Some(text),
-            _ => None,
-        });
-        let text = Is::Text(text.collect::<String>().into());
-        return Ok(if open { wrapped(class, text, mapper) } else { text.into() });
-    }
-    let nodes = match primitive {
-        true => elements
-            .iter()
-            .map(|element| {
-                Ok(bare(element, mapper)
-                    .ok_or_else(|| Failure::new(format!("no element of {}", shown(&class))))?
-                    .into())
-            })
-            .collect::<Outcome<_>>()?,
-        false => all(elements, mapper)?,
-    };
-    Ok(match class.is_empty() || !open && is_last_array(&class) {
-        true => Is::Bare(nodes).into(),
-        false => wrapped(class, Is::Array(nodes), mapper),
-    })
 }

@@ -17,6 +17,9 @@ const SHORT: usize = 32;
 /// the end.
 pub(super) fn convert<const FROM: u64, const TO: u64>(limbs: &[u32]) -> Vec<u32> {
     let mut parts: Vec<Vec<u32>> = limbs.chunks(SHORT).map(short::<FROM, TO>).collect();
+    if parts.len() <= 1 {
+        return parts.pop().unwrap_or_default();
+    }
     // What a part is worth more than the one before it.
     let mut weight = short::<FROM, TO>(&[&[0; SHORT][..], &[1]].concat());
     while parts.len() > 1 {

@@ -31,6 +31,40 @@ pub(super) enum RawName<'de> {
     Text(Cow<'de, str>),
 }
 
+/// How many names need no memory of their own.
+const USUAL: usize = 4;
+
+/// The classes that were named so far; they are named once, and then by number.
+#[derive(Default)]
+pub(super) struct Names<'de> {
+    first: [RawName<'de>; USUAL],
+    others: Vec<RawName<'de>>,
+    count: usize,
+}
+
+impl<'de> Names<'de> {
+    fn get(&self, id: usize) -> &RawName<'de> {
+        match self.first.get(id) {
+            Some(name) => name,
+            None => &self.others[id - USUAL],
+        }
+    }
+
+    fn push(&mut self, name: RawName<'de>) {
+        match self.first.get_mut(self.count) {
+            Some(place) => *place = name,
+            None => self.others.push(name),
+        }
+        self.count += 1;
+    }
+}
+
+impl Default for RawName<'_> {
+    fn default() -> Self {
+        RawName::Ascii(&[])
+    }
+}
+
 impl RawName<'_> {
     fn len(&self) -> usize {
         match self {
@@ -70,10 +104,10 @@ impl<'de> Input<'de> {
             0 => Ok(None),
             1 => {
                 let id = self.varint()? as usize;
-                if id > self.names.len() {
+                if id > self.names.count {
                     return Err(Failure::new(format!("a class at offset {start} that was not named before")));
                 }
-                if id == self.names.len() {
+                if id == self.names.count {
                     let name = match self.peek()? {
                         0..0x80 => match self.ascii()? {
                             long if long.len() > USUAL_NAME => RawName::Text(ascii(long).into()),
@@ -110,7 +144,7 @@ impl<'de> Input<'de> {
     /// Whether a class has this name.
     #[inline]
     pub(in super::super) fn is_named(&self, class: ClassRef, name: &str) -> bool {
-        matches!(class, ClassRef::Named(id) if self.names[id].is(name))
+        matches!(class, ClassRef::Named(id) if self.names.get(id).is(name))
     }
 
     pub(in super::super) fn known(&self, class: ClassRef) -> Option<&'static Class> {
@@ -120,7 +154,7 @@ impl<'de> Input<'de> {
     pub(in super::super) fn class_name(&self, class: ClassRef) -> Cow<'_, str> {
         match class {
             ClassRef::Numbered(class) => Cow::Borrowed(class.name()),
-            ClassRef::Named(id) => self.names[id].text(),
+            ClassRef::Named(id) => self.names.get(id).text(),
         }
     }
 

@@ -53,9 +53,9 @@ impl Input<'_> {
     pub(in super::super) fn serialized(&mut self, class: ClassRef) -> Outcome<Read> {
         let class = self.class_name(class).into_owned();
         let depth = MAX_DEPTH - self.depth.min(MAX_DEPTH);
-        let streams = self.streams.get_or_insert_default();
-        let read =
-            streams.read(&class, self.bytes, self.at, depth).map_err(|why| Failure::new(why.to_string()))?;
+        let (at, streams) = (self.at, self.streams.get_or_insert_default());
+        let read = streams.read(&class, self.bytes, at, depth);
+        let read = read.map_err(|why| Failure::new(why.of_object_at(at)))?;
         self.at = read.end;
         Ok(read)
     }
@@ -65,6 +65,6 @@ impl Input<'_> {
         let start = self.at;
         let read = self.serialized(class)?;
         let class = self.kept_class_name(class)?;
-        read.keep(class, &self.bytes[start..self.at]).map_err(|why| Failure::new(why.to_string()))
+        read.keep(class, &self.bytes[start..self.at]).map_err(|why| Failure::new(why.of_object_at(start)))
     }
 }

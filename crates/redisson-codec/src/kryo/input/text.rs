@@ -8,12 +8,13 @@ use crate::kryo::failure::{Failure, Outcome};
 /// A text whose end is marked in its last byte.
 #[inline]
 pub(super) fn ascii(bytes: &[u8]) -> String {
-    let mut bytes = bytes.to_vec();
-    if let Some(last) = bytes.last_mut() {
-        *last &= 0x7f;
-    }
-    // It ends at the first byte that is not ASCII.
-    String::from_utf8(bytes).unwrap_or_default()
+    let Some((last, front)) = bytes.split_last() else { return String::new() };
+    // It ends at the first byte that is not ASCII. To check what was copied would have to wait for the copy.
+    let front = str::from_utf8(front).unwrap_or_default();
+    let mut text = String::with_capacity(bytes.len());
+    text.push_str(front);
+    text.push(char::from(last & 0x7f));
+    text
 }
 
 impl<'de> Input<'de> {

@@ -19,10 +19,19 @@ pub(super) struct Scratch {
 struct Numbers {
     of: Vec<Option<u32>>,
     next: u32,
-    /// What Java's own serialization wrote.
-    written: Written,
+    /// What Java's own serialization wrote, if it wrote anything.
+    written: Option<Box<Written>>,
     /// Which of it cannot be where it is.
     misplaced: Option<usize>,
+}
+
+impl Numbers {
+    #[cold]
+    fn serialized(&mut self, number: usize, place: &Place) {
+        if !self.written.get_or_insert_default().add(place) {
+            self.misplaced = self.misplaced.or(Some(number));
+        }
+    }
 }
 
 /// The number of a class is no longer.
@@ -36,7 +45,7 @@ impl Output {
         scratch.numbers.of.clear();
         scratch.numbers.of.resize(self.planned.len() + self.classes.len(), None);
         scratch.numbers.next = 0;
-        scratch.numbers.written.clear();
+        scratch.numbers.written = None;
         let names: usize = self.planned.iter().chain(&self.classes).map(|name| name.length).sum();
         let most = self.bytes.len() + names + MAX_NUMBER * self.marks.len();
         if scratch.payload.len() < most {
@@ -72,11 +81,7 @@ impl Output {
             mark += 1;
             match marked.kind {
                 MarkKind::Class(class) => to = self.put_class(payload, numbers, to, class),
-                MarkKind::Serialized(number) => {
-                    if !numbers.written.add(&self.serialized[number]) {
-                        numbers.misplaced = numbers.misplaced.or(Some(number));
-                    }
-                }
+                MarkKind::Serialized(number) => numbers.serialized(number, &self.serialized[number]),
                 MarkKind::Struct(number) => {
                     let class = &self.structs[number];
                     // It may have been moved since.

@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, MapAccess};
 use super::prefix::{Found, Prefix};
 use super::{ValueReader, changed};
 use crate::java::class::class;
-use crate::java::shape::{Form, StructShape};
+use crate::java::shape::{Field, Form, StructShape};
 use crate::kryo::failure::{Failure, Outcome};
 
 /// The fields of a struct, in Java's order.
@@ -34,29 +34,23 @@ impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
-        let (field, prefix) = match self.class.sorted.get(self.next) {
-            Some(&field) => {
-                self.next += 1;
-                let node = self.class.fields[field].node;
-                match self.place.reader.node(node) {
-                    declared if declared.is_primitive() => (field, Prefix::Nothing(Found::Declared)),
-                    _ => (field, self.place.reader.declared(node)),
-                }
-            }
-            None => self.rest()?,
-        };
+        let Some(&field) = self.class.sorted.get(self.next) else { return self.rest(seed) };
+        self.next += 1;
         let node = self.class.fields[field].node;
+        let prefix = match self.place.reader.node(node) {
+            declared if declared.is_primitive() => Prefix::Nothing(Found::Declared),
+            _ => self.place.reader.declared(node),
+        };
         // Kryo keeps the type arguments of the fields of classes, but not of those of records.
         let mut read = seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record));
         if let Err(failure) = &mut read {
-            let name = self.class.fields[field].name;
-            failure.path().enter_field(self.place.reader.shape, &self.class.class, name, node);
+            self.of_field(failure, field);
         }
         read
     }
 }
 
-impl ObjectReader<'_, '_, '_> {
+impl<'de> ObjectReader<'_, '_, 'de> {
     /// The field that is none of the class, once, behind the others.
     fn rest_behind(&mut self) -> Option<usize> {
         let rest = self.class.rest.filter(|_| !self.rest)?;
@@ -64,10 +58,23 @@ impl ObjectReader<'_, '_, '_> {
         Some(rest)
     }
 
-    /// The same, and that it is a map which takes no bytes.
+    /// Its value: a map that takes no bytes.
     #[cold]
-    fn rest(&self) -> Outcome<(usize, Prefix)> {
-        let empty = Found::Known(class("java.util.Collections$EmptyMap"));
-        self.class.rest.map(|rest| (rest, Prefix::Nothing(empty))).ok_or_else(changed)
+    #[inline(never)]
+    fn rest<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
+        let Some(field) = self.class.rest else { return Err(changed()) };
+        let prefix = Prefix::Nothing(Found::Known(class("java.util.Collections$EmptyMap")));
+        let mut read = seed.deserialize(self.place.inner(self.class.fields[field].node, prefix, true));
+        if let Err(failure) = &mut read {
+            self.of_field(failure, field);
+        }
+        read
+    }
+
+    /// Adds the field to the way to what is wrong with its value.
+    #[cold]
+    fn of_field(&self, failure: &mut Failure, field: usize) {
+        let Field { name, node, .. } = &self.class.fields[field];
+        failure.path().enter_field(self.place.reader.shape, &self.class.class, name, *node);
     }
 }

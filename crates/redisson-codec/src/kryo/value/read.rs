@@ -33,7 +33,13 @@ fn read_nullable(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
             }
             present
         }
-        None => input.boolean()?,
+        // An enum of an application says itself whether it is null.
+        None => match input.boolean() {
+            Err(failure) if matches!(class, ClassRef::Named(_)) && input.known(class).is_none() => {
+                return Err(failure.endless());
+            }
+            present => present?,
+        },
     };
     if present { read(input, class) } else { Ok(Value::Null) }
 }
@@ -69,7 +75,7 @@ pub(in crate::kryo) fn read(input: &mut Input<'_>, class: ClassRef) -> Outcome<V
 }
 
 /// A value of this class that is the whole payload. If it cannot be read because the end of an object in it
-/// is not known, its bytes are kept.
+/// is not known, or because it is too deep, its bytes are kept.
 pub(in crate::kryo) fn read_whole(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     let start = input.at;
     match read(input, class) {

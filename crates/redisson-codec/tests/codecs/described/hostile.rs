@@ -1,7 +1,8 @@
 //! Class files and payloads of strangers.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use codec::detect::{Format, Kind};
 use serde_json::json;
 
 use super::super::hostile::{made_up, survives};
@@ -12,7 +13,7 @@ fn class_file(bytes: &[u8]) {
     let mut classes = Classes::new();
     match classes.add_class_file(bytes) {
         Ok(name) => {
-            let _ = classes.rust(&name);
+            let _ = classes.to_rust(&name);
             let text = classes.to_string();
             // What no compiler writes need not be read, or be the same.
             if let Ok(again) = text.parse::<Classes>() {
@@ -103,28 +104,35 @@ fn long_code_of_an_enum() {
     assert!(error.contains("code of more than 65535 bytes at offset"), "{error}");
 }
 
+/// Why a payload has no value with the names of its fields.
+fn not_described(classes: &Classes, payload: &[u8]) -> String {
+    error(Format::Plain(Kind::Kryo5).to_json_with_classes(payload, &Arc::new(classes.clone())))
+}
+
 /// Classes above each other, in a circle or in a long line.
 #[test]
 fn classes_above_each_other() {
     let circle: Classes =
         "class a.A extends a.B { int a; } class a.B extends a.A { int b; }".parse().unwrap();
     let payload = b"\x01\x00a.\xc1\x02\x04";
-    let error = error(Kryo5.with_classes(circle.clone()).decode(payload));
+    let error = not_described(&circle, payload);
     assert!(error.contains("more than 64 classes above it"), "{error}");
-    assert!(circle.rust("a.A").is_err());
+    assert!(circle.to_rust("a.A").is_err());
     let interfaces: Classes = "interface a.A extends a.B { } interface a.B extends a.A { }".parse().unwrap();
-    assert!(interfaces.rust("a.A").is_err());
+    assert!(interfaces.to_rust("a.A").is_err());
     let text: String =
         (0..500).map(|at| format!("class a.C{at} extends a.C{} {{ int c{at}; }}\n", at + 1)).collect();
-    assert!(text.parse::<Classes>().unwrap().rust("a.C0").is_err());
+    assert!(text.parse::<Classes>().unwrap().to_rust("a.C0").is_err());
 }
 
 /// An object that holds itself is as deep as any other.
 #[test]
 fn deep_objects() {
-    let codec = Kryo5.with_classes("class a.Node { a.Node next; }".parse::<Classes>().unwrap());
+    let classes: Classes = "class a.Node { a.Node next; }".parse().unwrap();
+    let codec = Kryo5.with_classes(classes.clone());
     let payload = [&b"\x01\x00a.Nod\xe5"[..], &b"\x01\x00".repeat(50_000)].concat();
-    assert!(error(codec.decode(&payload)).contains("more than 127 levels"));
+    assert!(not_described(&classes, &payload).contains("more than 127 levels"));
+    assert!(matches!(codec.decode(&payload).unwrap(), Value::Opaque(_)));
     let payload = [&b"\x01\x00a.Nod\xe5"[..], &b"\x01\x00".repeat(120), b"\x00"].concat();
     let value = codec.decode(&payload).unwrap();
     assert_eq!(codec.encode(&value).unwrap(), payload);
@@ -138,7 +146,7 @@ fn an_array_of_a_parameter_is_passed_on() {
         "class a.A<E> extends a.B<E[]> { } class a.B<T> { T x; } class a.C { a.A<Long> a; }",
     ] {
         let classes: Classes = text.parse().unwrap();
-        let rust = classes.rust("a.C").unwrap();
+        let rust = classes.to_rust("a.C").unwrap();
         assert!(rust.contains("pub x: Option<Vec<Option<i64>>>"), "{rust}");
         let codec = Kryo5.with_classes(classes);
         for (payload, shown) in [
@@ -159,7 +167,7 @@ fn an_array_of_a_parameter_is_passed_on() {
             .collect();
         text += &format!("class a.C{count}<T> {{ T x; }} class a.D {{ a.C0<Long> d; }}");
         let classes: Classes = text.parse().unwrap();
-        let rust = classes.rust("a.D").unwrap();
+        let rust = classes.to_rust("a.D").unwrap();
         let dimensions = if count == 8 { 240 } else { 0 };
         assert_eq!(rust.matches("Vec<Option<").count(), dimensions, "{rust}");
         let payload = b"\x01\x00a.C\xb0\x03\x82a";
@@ -174,7 +182,7 @@ fn types_without_end() {
         let text = format!("class a.N<T> {{ a.N<{kind}> next; T x; }} class a.R {{ a.N<Long> n; }}");
         let classes: Classes = text.parse().unwrap();
         for class in ["a.N", "a.R"] {
-            let rust = classes.rust(class).unwrap();
+            let rust = classes.to_rust(class).unwrap();
             assert!(rust.len() < 10_000, "{rust}");
         }
     }
@@ -184,7 +192,7 @@ fn types_without_end() {
     "
     .parse()
     .unwrap();
-    assert!(error(classes.rust("a.R")).contains("more than 1000 Rust types"));
+    assert!(error(classes.to_rust("a.R")).contains("more than 1000 Rust types"));
 }
 
 /// What Java's own serialization wrote is where a field declares type arguments, too.

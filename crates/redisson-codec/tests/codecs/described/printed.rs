@@ -1,4 +1,4 @@
-// REDELAY_BLESS=1 writes this file: what `Classes::rust` prints.
+// REDELAY_BLESS=1 writes this file: what `Classes::to_rust` prints.
 
 pub(super) mod cart {
 use redisson_codec::java;

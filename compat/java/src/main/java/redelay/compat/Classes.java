@@ -1,11 +1,11 @@
 package redelay.compat;
 
+import static redelay.compat.Samples.list;
+import static redelay.compat.Samples.map;
+
 import java.math.BigDecimal;
-import java.util.ArrayList;
 import java.util.Date;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 
 import com.acme.Tasks.Batch;
@@ -200,26 +200,5 @@ final class Classes {
         Down down = new Down();
         down.to = list(to);
         return down;
-    }
-
-    @SafeVarargs
-    private static <T> List<T> list(T... elements) {
-        List<T> list = new ArrayList<>();
-        for (T element : elements) {
-            list.add(element);
-        }
-        return list;
-    }
-
-    private static <V> Map<String, V> map(String key, V value) {
-        Map<String, V> map = new HashMap<>();
-        map.put(key, value);
-        return map;
-    }
-
-    private static <V> Map<String, V> map(String key, V value, String key2, V value2) {
-        Map<String, V> map = map(key, value);
-        map.put(key2, value2);
-        return map;
     }
 }

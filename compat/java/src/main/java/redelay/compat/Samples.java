@@ -173,7 +173,7 @@ final class Samples {
     }
 
     @SafeVarargs
-    private static <T> List<T> list(T... elements) {
+    static <T> List<T> list(T... elements) {
         List<T> list = new ArrayList<>();
         for (T element : elements) {
             list.add(element);
@@ -181,9 +181,15 @@ final class Samples {
         return list;
     }
 
-    private static <V> Map<String, V> map(String key, V value) {
+    static <V> Map<String, V> map(String key, V value) {
         Map<String, V> map = new HashMap<>();
         map.put(key, value);
+        return map;
+    }
+
+    static <V> Map<String, V> map(String key, V value, String key2, V value2) {
+        Map<String, V> map = map(key, value);
+        map.put(key2, value2);
         return map;
     }
 }
