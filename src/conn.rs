@@ -101,6 +101,7 @@ pub(crate) use link::Link;
 pub(crate) use op_error::{Cause, OpError, line_of, without_position};
 pub(crate) use options::{Options, Replicas, Settings};
 pub(crate) use reply::Reply;
+pub(crate) use sentinel::Opinion;
 pub(crate) use slot::Slot;
 pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]

@@ -3,8 +3,8 @@
 //!
 //! `find` finds queues, `overview` counts what is in them, and a file for each place reads what is there:
 //! `pending`, `entries`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through `look`,
-//! and go on behind a [`Place`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server`
-//! and `settings` are of the server.
+//! and go on behind a [`Place`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server`,
+//! `settings` and `sentinels` are of the servers.
 
 mod details;
 mod due;
@@ -24,6 +24,7 @@ mod quarantine;
 mod ready;
 mod scan;
 mod schedules;
+mod sentinels;
 mod server;
 mod settings;
 mod size;
@@ -46,6 +47,7 @@ pub use overview::Overview;
 pub use pending::PendingEntry;
 pub use place::Place;
 pub use ready::ReadyPayload;
+pub use sentinels::Sentinel;
 pub use server::{Role, Server};
 pub use settings::{ClusterState, Settings};
 pub use unknown::Unknown;

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::cluster::Cluster;
 use super::commands::Commands;
-use super::info::{OLDEST_SERVER, parse_version, product};
+use super::info::{OLDEST_SERVER, field, parse_version, product};
 use super::master::Master;
 use super::options::Source;
 use super::shared::Shared;
@@ -76,6 +76,14 @@ impl Conn {
             Err(error) => return Err(ConnectError::failed(error.into_cause())),
         };
         let info = String::from_utf8_lossy(&info);
+        // Valkey has the second name.
+        if ["redis_mode", "server_mode"].iter().any(|mode| field(&info, mode) == Some("sentinel")) {
+            let why = format!(
+                "{0} is a sentinel; write redis-sentinel://{0}/ and the name of the master",
+                self.address()
+            );
+            return Err(ConnectError::Url(why));
+        }
         match parse_version(&info) {
             Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
             _ => {

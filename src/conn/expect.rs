@@ -63,6 +63,8 @@ impl Expect {
             "PING" => Self::Text("PONG"),
             // The length of the list: what was pushed is in it.
             "RPUSH" => Self::Int(count(args.len() - 1)..=i64::MAX),
+            // A sentence, or an error.
+            "SENTINEL" if args.first().is_some_and(|word| word == "CKQUORUM") => Self::Bytes,
             "SENTINEL" => Self::OfSentinel,
             "TIME" => Self::Strings(2),
             "WAIT" => Self::Int(0..=i64::MAX),

@@ -91,6 +91,16 @@ impl OpError {
         }
     }
 
+    /// The same for a caller who does not know what `ASK` and `TRYAGAIN` mean.
+    pub(super) fn explained(self) -> Self {
+        match self {
+            Self::NotExecuted(why) if begins_with(&why.text, &["ASK ", "TRYAGAIN"]) => {
+                Self::NotExecuted(format!("{why} (its slot is being moved to another server)").into())
+            }
+            error => error,
+        }
+    }
+
     /// The slot, and the server that serves it, if the server at `asked` has said so.
     pub(super) fn moved_to(&self, asked: &Address) -> Option<(Slot, Address)> {
         let Self::NotExecuted(why) = self else { return None };

@@ -163,7 +163,7 @@ impl Conn {
             if Instant::now() + 2 * pause >= deadline {
                 // Not earlier, or the caller would begin again.
                 sleep_until(deadline).await;
-                return Err(refused);
+                return Err(refused.explained());
             }
             self.base.shared.counters.redirected();
             refusals += 1;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
@@ -21,12 +22,12 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::Address;
 use super::client::Client;
 use super::master::{Answer, Master};
-use super::options::Sentinels;
+use super::options::{Sentinels, Source};
 use super::pushed::{Push, Pushed};
 use super::role::Role;
 use super::shared::Shared;
 use super::topology::{EVERY, PATIENCE};
-use super::{Command, Link, OpError, Options, Reply};
+use super::{Command, Conn, ConnectError, Link, OpError, Options, Reply};
 use crate::pacing::jittered;
 
 /// How many questions after which a sentinel is asked for the others.
@@ -149,14 +150,79 @@ impl Sentinel {
     }
 
     async fn learn_others(&self, link: &Link) -> Result<(), OpError> {
-        let question = Command::new("SENTINEL").arg("SENTINELS").arg(self.master.name().to_owned());
-        for reply in link.call(&question, PATIENCE).await?.into_array()? {
-            if let Some(other) = Fields::of(reply)?.address() {
-                let _ = self.others.send(other);
-            }
+        for other in others(link, self.master.name()).await? {
+            let _ = self.others.send(other);
         }
         Ok(())
     }
+}
+
+/// The other sentinels that a sentinel knows.
+async fn others(link: &Link, master: &str) -> Result<Vec<Address>, OpError> {
+    let question = Command::new("SENTINEL").arg("SENTINELS").arg(master.to_owned());
+    let replies = link.call(&question, PATIENCE).await?.into_array()?;
+    let others = replies.into_iter().map(|reply| Ok(Fields::of(reply)?.address()));
+    others.filter_map(Result::transpose).collect()
+}
+
+/// What a sentinel says, and why it does not.
+#[derive(Debug)]
+pub(crate) struct Opinion {
+    pub(crate) sentinel: String,
+    /// The master that it names; `None` if it knows none of this name.
+    pub(crate) master: Result<Option<String>, OpError>,
+    /// Whether enough sentinels answer it for a failover.
+    pub(crate) quorum: Result<bool, OpError>,
+}
+
+impl Conn {
+    /// Asks each sentinel, those of the URL and those that they know, on a separate connection. Empty if the
+    /// URL names none.
+    pub(crate) async fn opinions(&self) -> Vec<Opinion> {
+        let Source::Sentinels(group) = &self.base.options.source else { return Vec::new() };
+        let shared = self.base.shared.without_topology();
+        let (mut opinions, mut asked) = (Vec::new(), HashSet::new());
+        let mut next = group.addresses.clone();
+        while !next.is_empty() {
+            next.retain(|sentinel| asked.len() < MOST && asked.insert(sentinel.clone()));
+            let answers = join_all(next.iter().map(|sentinel| opinion(group, sentinel, &shared))).await;
+            next = Vec::new();
+            for (opinion, others) in answers {
+                opinions.push(opinion);
+                next.extend(others);
+            }
+        }
+        opinions
+    }
+}
+
+/// Asks a sentinel. Returns the others that it knows, too.
+async fn opinion(group: &Sentinels, sentinel: &Address, shared: &Shared) -> (Opinion, Vec<Address>) {
+    let opinion = |master, quorum| Opinion { sentinel: sentinel.to_string(), master, quorum };
+    let link = match Link::open_once(&group.options.at(sentinel), Role::Sentinel, shared, None).await {
+        Ok(link) => link,
+        Err(error) => {
+            let error = match error {
+                ConnectError::Credentials(why) | ConnectError::Refused(why) => OpError::Server(why),
+                error => OpError::NotExecuted(error.into()),
+            };
+            return (opinion(Err(error.clone()), Err(error)), Vec::new());
+        }
+    };
+    let about = |what: &'static str| Command::new("SENTINEL").arg(what).arg(group.master.clone());
+    let master = async {
+        let address = link.call(&about("GET-MASTER-ADDR-BY-NAME"), PATIENCE).await?;
+        Ok(Address::of(&address.into_strings().unwrap_or_default()).map(|address| address.to_string()))
+    };
+    let quorum = async {
+        match link.call(&about("CKQUORUM"), PATIENCE).await {
+            Ok(_) => Ok(true),
+            Err(OpError::Server(why)) if why.starts_with("NOQUORUM") => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    let (master, quorum, others) = futures::join!(master, quorum, others(&link, &group.master));
+    (opinion(master, quorum), others.unwrap_or_default())
 }
 
 /// What a sentinel says of a server: names and texts.

@@ -113,11 +113,12 @@ impl Inspector {
     /// delayed queue now. A queue of which only the ready list is left cannot be told from any other list.
     ///
     /// It looks at all keys of the database, 500 at a time, with a pause of 1 ms. In a cluster it asks each
-    /// master.
+    /// master; the queues of one that does not answer are not found, and [`Queues::unknown`] says so.
     ///
     /// # Errors
     /// The stream ends with [`Unavailable`](crate::ErrorKind::Unavailable), or
-    /// [`Refused`](crate::ErrorKind::Refused) without the permissions `SCAN` and `TYPE`.
+    /// [`Refused`](crate::ErrorKind::Refused) without the permissions `SCAN` and `TYPE`, if no server can be
+    /// searched.
     ///
     /// # Examples
     /// ```no_run
@@ -165,6 +166,7 @@ impl Inspector {
             servers: self.conn.each_server().into(),
             cursor: BEGIN,
             has_asked_for_channels: false,
+            has_searched: false,
             conn: self.conn.clone(),
             pattern: pattern.to_vec(),
             seen: HashSet::new(),
@@ -193,6 +195,8 @@ struct Search {
     servers: VecDeque<Conn>,
     cursor: Bytes,
     has_asked_for_channels: bool,
+    /// Whether all keys of one of them were searched.
+    has_searched: bool,
     /// For what concerns keys.
     conn: Conn,
     pattern: Vec<u8>,
@@ -224,8 +228,29 @@ impl Search {
         }
     }
 
-    /// Takes the next step on a server.
+    /// Takes the next step on a server. One that does not answer does not hide the queues of the others.
     async fn search(&mut self, server: &Conn) -> std::result::Result<(), OpError> {
+        match self.step(server).await {
+            Err(error) if self.has_searched || self.servers.len() > 1 => {
+                let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+                unknown.not_searched(&server.address(), error);
+                drop(unknown);
+                self.leave();
+                Ok(())
+            }
+            end => end,
+        }
+    }
+
+    /// Goes on with the next server.
+    fn leave(&mut self) {
+        self.servers.pop_front();
+        self.cursor = BEGIN;
+        self.has_asked_for_channels = false;
+        self.now = None;
+    }
+
+    async fn step(&mut self, server: &Conn) -> std::result::Result<(), OpError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if !self.has_asked_for_channels {
             self.has_asked_for_channels = true;
@@ -243,9 +268,8 @@ impl Search {
             self.add(names::of_key(&key));
         }
         if self.cursor == BEGIN {
-            self.servers.pop_front();
-            self.has_asked_for_channels = false;
-            self.now = None;
+            self.has_searched = true;
+            self.leave();
         } else {
             sleep(PAUSE).await;
         }
@@ -279,8 +303,13 @@ impl Search {
     fn add(&mut self, found: Option<Found>) {
         match found {
             Some(Found::Name(name)) => self.add_name(name),
-            Some(Found::Tag(tag)) if self.seen.insert(tag.clone()) => self.tags.push(tag),
-            _ => {}
+            Some(Found::Tag(tag)) => {
+                let may_match = [&tag, &plain(&tag)].iter().any(|name| glob::matches(&self.pattern, name));
+                if may_match && self.seen.insert(tag.clone()) {
+                    self.tags.push(tag);
+                }
+            }
+            None => {}
         }
     }
 
@@ -295,25 +324,40 @@ impl Search {
     /// Finds out whose these tags are: `{q}` is that of `q`, and that of `{q}`.
     async fn resolve(&mut self) -> std::result::Result<(), OpError> {
         let tags = std::mem::take(&mut self.tags);
-        let targets = tags.iter().flat_map(|tag| [tag.clone(), tag.slice(1..tag.len() - 1)]);
-        let types = join_all(targets.map(async |target| {
-            self.conn
-                .call(&Command::new("TYPE").arg(target).only_reads())
-                .await?
-                .into_bytes()
-                .map_err(Into::into)
-        }));
-        let types = types.await.into_iter().collect::<std::result::Result<Vec<_>, OpError>>()?;
-        for (tag, types) in tags.into_iter().zip(types.chunks_exact(2)) {
-            let plain = tag.slice(1..tag.len() - 1);
-            let has_braces = types[0] == "list";
+        let braced = self.are_lists(&tags).await?;
+        // Names in braces are rare.
+        let mut doubtful = Vec::new();
+        for (tag, has_braces) in tags.into_iter().zip(braced) {
+            let plain = plain(&tag);
             if has_braces {
                 self.add_name(tag);
-            }
-            if !has_braces || types[1] == "list" {
+                doubtful.push(plain);
+            } else {
                 self.add_name(plain);
             }
         }
+        let lists = self.are_lists(&doubtful).await?;
+        for (plain, _) in doubtful.into_iter().zip(lists).filter(|(_, is_list)| *is_list) {
+            self.add_name(plain);
+        }
         Ok(())
     }
+
+    /// Which of these keys are lists, as far as their servers answer.
+    async fn are_lists(&self, keys: &[Bytes]) -> std::result::Result<Vec<bool>, OpError> {
+        let types = keys.iter().map(async |key| {
+            match self.conn.call(&Command::new("TYPE").arg(key.clone()).only_reads()).await {
+                Ok(kind) => Ok(kind.into_bytes()? == "list"),
+                // In a cluster, a slot may be on its way from one server to another.
+                Err(OpError::NotExecuted(_) | OpError::Unknown(_)) => Ok(false),
+                Err(error) => Err(error),
+            }
+        });
+        join_all(types).await.into_iter().collect()
+    }
+}
+
+/// The name in the braces of a tag.
+fn plain(tag: &Bytes) -> Bytes {
+    tag.slice(1..tag.len() - 1)
 }

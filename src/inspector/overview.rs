@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Inspector;
 use super::look::failed;
-use super::unknown::{Unknown, Unknowns};
+use super::unknown::{Unknown, Unknowns, answered};
 use crate::blocking_queue::RateLimit;
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::error::Result;
@@ -97,7 +97,8 @@ impl Inspector {
     /// master is asked for these; a process that listens to a replica is not counted.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable). What the server refuses is `None`.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), if no queue's server answers. What a server refuses is
+    /// `None`, and so is everything of a queue whose server does not answer.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -111,39 +112,41 @@ impl Inspector {
     /// # }
     /// ```
     pub async fn overview(&self, queues: &[impl AsRef<[u8]>]) -> Result<Vec<Overview>> {
-        let mut overviews = Vec::with_capacity(queues.len());
+        let mut answers = Vec::with_capacity(queues.len());
         for batch in queues.chunks(BATCH) {
             let names = batch.iter().map(|name| Bytes::copy_from_slice(name.as_ref())).collect();
-            overviews.extend(of_these(&self.conn, names).await.map_err(|error| failed(ATTEMPT, error))?);
+            answers.extend(of_these(&self.conn, names).await);
         }
-        Ok(overviews)
+        let unanswered = |at: usize, unknown| {
+            let name = Bytes::copy_from_slice(queues[at].as_ref());
+            let server = self.conn.of(&Keys::new(&name)).address();
+            Overview { name, server, unknown: vec![unknown], ..Overview::default() }
+        };
+        answered(answers, unanswered).map_err(|error| failed(ATTEMPT, error))
     }
 }
 
-async fn of_these(conn: &Conn, names: Vec<Bytes>) -> Answer<Vec<Overview>> {
+async fn of_these(conn: &Conn, names: Vec<Bytes>) -> Vec<Answer<Overview>> {
     let servers = conn.each_server();
-    let clocks = servers.iter().map(async |server| Some((server.own_server(), server.time().await.ok()?)));
+    let clocks = servers.iter().map(async |server| (server.own_server(), server.time().await));
     let queues: Vec<_> = names.iter().map(|name| (name, Keys::new(name))).collect();
     let channels: Vec<_> = queues.iter().map(|(_, keys)| keys.channel().clone()).collect();
     let listeners = servers.iter().map(|server| listeners(server, &channels));
     let (clocks, listeners) = futures::join!(join_all(clocks), join_all(listeners));
-    let clock = |of: &Conn| {
-        let mut clocks = clocks.iter().flatten();
-        clocks.find(|(server, _)| *server == of.own_server()).map(|(_, clock)| *clock)
-    };
+    let clock = |of: &Conn| clocks.iter().find(|(server, _)| *server == of.own_server());
     let queues = queues.iter().map(async |(name, keys)| {
         let conn = conn.of(keys);
         let now = match clock(&conn) {
-            Some(now) => now,
+            Some((_, now)) => now.clone()?,
             None => conn.time().await?,
         };
         of_one(&conn, name, keys, now).await
     });
-    let mut overviews = join_all(queues).await.into_iter().collect::<Answer<Vec<_>>>()?;
+    let mut overviews = join_all(queues).await;
     for answer in listeners {
-        add_listeners(&mut overviews, &answer)?;
+        add_listeners(&mut overviews, &answer);
     }
-    Ok(overviews)
+    overviews
 }
 
 /// How many connections listen to each of these channels on this server.
@@ -155,16 +158,18 @@ async fn listeners(server: &Conn, channels: &[Bytes]) -> Answer<Vec<u64>> {
 }
 
 /// Adds those of a server. If one does not say, the sum is not known.
-fn add_listeners(overviews: &mut [Overview], answer: &Answer<Vec<u64>>) -> Answer<()> {
+fn add_listeners(overviews: &mut [Answer<Overview>], answer: &Answer<Vec<u64>>) {
     for (at, overview) in overviews.iter_mut().enumerate() {
+        let Ok(overview) = overview else { continue };
         let count = answer.as_ref().map_err(Clone::clone).and_then(|counts| possible(counts.get(at)));
+        // In a cluster, the others answer.
+        let count = count.map_err(|error| OpError::Server(error.to_string()));
         let mut unknowns = Unknowns::default();
-        let count = unknowns.known("transferring_processes", "PUBSUB NUMSUB", count)?;
+        let count = unknowns.known("transferring_processes", "PUBSUB NUMSUB", count).ok().flatten();
         overview.transferring_processes =
             overview.transferring_processes.zip(count).map(|(sum, count)| sum + count);
         overview.unknown.extend(unknowns.to_vec());
     }
-    Ok(())
 }
 
 /// A count, if it can be one. Valkey 9.1.2 counts hundreds of millions while its table of listeners grows:

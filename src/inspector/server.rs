@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Inspector;
 use super::look::failed;
-use super::unknown::{Unknown, Unknowns};
+use super::unknown::{Unknown, Unknowns, answered};
 use crate::conn::{Command, Conn, OpError, field, product};
 use crate::error::Result;
 use crate::wire::time;
@@ -106,7 +106,8 @@ impl Inspector {
     /// [`settings`](Self::settings) asks what only an administrator may know.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable). What the server refuses is in `unknown`.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), if none answers. What a server refuses is in
+    /// `unknown`.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -120,9 +121,13 @@ impl Inspector {
     /// ```
     pub async fn servers(&self) -> Result<Vec<Server>> {
         let servers = self.conn.each_server();
-        let servers = join_all(servers.iter().map(ask)).await.into_iter().collect();
-        let servers: std::result::Result<_, OpError> = servers;
-        servers.map_err(|error| failed("`inspector().servers`", error))
+        let answers = join_all(servers.iter().map(ask)).await;
+        let unanswered = |at: usize, unknown| Server {
+            address: servers[at].address(),
+            unknown: vec![unknown],
+            ..Server::default()
+        };
+        answered(answers, unanswered).map_err(|error| failed("`inspector().servers`", error))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Inspector;
 use super::look::failed;
-use super::unknown::{Unknown, Unknowns};
+use super::unknown::{Unknown, Unknowns, answered};
 use crate::conn::{Command, Conn, OpError, field};
 use crate::error::Result;
 use crate::wire::time;
@@ -74,7 +74,8 @@ impl Inspector {
     /// `CLUSTER INFO` and `CLUSTER NODES`. Users who may only read are refused them.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable). What the server refuses is in `unknown`.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), if none answers. What a server refuses is in
+    /// `unknown`.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -88,9 +89,13 @@ impl Inspector {
     /// ```
     pub async fn settings(&self) -> Result<Vec<Settings>> {
         let servers = self.conn.each_server();
-        let settings = join_all(servers.iter().map(ask)).await.into_iter().collect();
-        let settings: std::result::Result<_, OpError> = settings;
-        settings.map_err(|error| failed("`inspector().settings`", error))
+        let answers = join_all(servers.iter().map(ask)).await;
+        let unanswered = |at: usize, unknown| Settings {
+            address: servers[at].address(),
+            unknown: vec![unknown],
+            ..Settings::default()
+        };
+        answered(answers, unanswered).map_err(|error| failed("`inspector().settings`", error))
     }
 }
 

@@ -20,12 +20,37 @@ use crate::conn::OpError;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Unknown {
-    /// The field that is not known.
+    /// The field that is not known; `server` if a server of a cluster does not answer, and nothing is known.
     pub what: String,
-    /// The server's words.
+    /// The server's words, or why it does not answer.
     pub why: String,
     /// The permission that the user lacks, as `ACL SETUSER` has it (`+zcard`), if that is the reason.
     pub permission: Option<String>,
+}
+
+impl Unknown {
+    /// Of a server that does not answer.
+    pub(super) fn server(error: &OpError) -> Self {
+        Self { what: "server".into(), why: error.to_string(), permission: None }
+    }
+}
+
+/// The answers of servers, or about queues on several servers. Where there is none, `unanswered` says what
+/// stands for it.
+///
+/// # Errors
+/// The first one, if there is no answer at all.
+pub(super) fn answered<T>(
+    answers: Vec<Result<T, OpError>>,
+    unanswered: impl Fn(usize, Unknown) -> T,
+) -> Result<Vec<T>, OpError> {
+    if answers.iter().all(Result::is_err) {
+        return answers.into_iter().collect();
+    }
+    let answers = answers.into_iter().enumerate();
+    Ok(answers
+        .map(|(at, answer)| answer.unwrap_or_else(|error| unanswered(at, Unknown::server(&error))))
+        .collect())
 }
 
 /// Notes what is not known, while answers are read.
@@ -56,6 +81,17 @@ impl Unknowns {
         Ok(None)
     }
 
+    /// The keys of this server are not searched.
+    pub(super) fn not_searched(&mut self, server: &str, error: OpError) {
+        match error {
+            OpError::Server(why) => {
+                let error = Err::<(), _>(OpError::Server(format!("{why} ({server})")));
+                let _ = self.known("keys", "SCAN", error);
+            }
+            error => self.0.push(Unknown::server(&error)),
+        }
+    }
+
     pub(super) fn to_vec(&self) -> Vec<Unknown> {
         self.0.clone()
     }
@@ -64,6 +100,17 @@ impl Unknowns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_answered_hides_nothing_of_the_rest() {
+        let lost = || Err(OpError::NotExecuted("no connection".to_owned().into()));
+        let read =
+            |answers| answered(answers, |at, unknown| format!("{at}: {}: {}", unknown.what, unknown.why));
+        let some = read(vec![Ok("one".to_owned()), lost()]).unwrap();
+        assert_eq!(some, ["one", "1: server: no connection"]);
+        assert_eq!(read(vec![lost(), lost()]), lost().map(|_| Vec::new()));
+        assert_eq!(read(Vec::new()), Ok(Vec::new()));
+    }
 
     #[test]
     fn the_missing_permission_is_named() {

@@ -2,6 +2,7 @@
 //! combination.
 
 mod class_trees;
+mod doctor;
 mod jobs;
 mod objects;
 mod payloads;

@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use redelay::client::{ClientConfig, TlsConfig};
@@ -35,6 +36,8 @@ pub(crate) struct Session {
     /// The name of the profile, if one was asked for.
     label: Option<String>,
     classes: Option<Arc<Classes>>,
+    /// Whether all servers of a cluster are asked.
+    is_cluster: bool,
 }
 
 impl Session {
@@ -51,17 +54,27 @@ impl Session {
         let (profile, url) = choose(connection)?;
         let timeout = connection.timeout;
         let mut config = ClientConfig::default();
+        let is_cluster = url.split("://").next().is_some_and(|scheme| scheme.ends_with("-cluster"));
         config.url = Some(url);
         config.user = profile.user.clone();
         config.client_name = Some("redelay-cli".into());
         config.tls = profile.tls.as_ref().map(tls);
         if let Some(command) = &profile.password_command {
-            config.password = Some(password(command).await?);
+            config.password = Some(password("password_command", command).await?);
+        }
+        config.sentinel_user = profile.sentinel_user.clone();
+        if let Some(command) = &profile.sentinel_password_command {
+            config.sentinel_password = Some(password("sentinel_password_command", command).await?);
         }
         let client = config.builder()?.transfer(transfers).connect_timeout(timeout).command_timeout(timeout);
         let client = client.connect().await?;
-        let session =
-            Self { inspector: client.inspector(), profile, label: connection.profile.clone(), classes: None };
+        let session = Self {
+            inspector: client.inspector(),
+            profile,
+            label: connection.profile.clone(),
+            classes: None,
+            is_cluster,
+        };
         Ok((session, client))
     }
 
@@ -112,6 +125,9 @@ impl Session {
     /// The sample, and what the server has refused of it. Long payloads are not read for this.
     pub(crate) async fn sample(&self, queue: &Overview) -> Result<(Vec<Bytes>, Option<String>), Failure> {
         let (mut sample, mut refusal) = (Vec::new(), None);
+        if state::is_unanswered(queue) {
+            return Ok((sample, refusal));
+        }
         if queue.pending != Some(0) {
             let read = async |most| {
                 let entries = self.inspector.pending(&queue.name, None, most).await?;
@@ -157,10 +173,26 @@ impl Session {
         }
     }
 
-    /// The servers that are asked. Says if one of them is a replica.
+    /// What the servers say of themselves.
+    pub(crate) async fn ask_servers(&self) -> Result<Servers, Failure> {
+        let servers = self.inspector.servers().await?;
+        Ok(Servers { servers, asked: Instant::now(), label: self.label.clone() })
+    }
+
+    /// The servers that are asked. Says if one of them does not answer, is a replica, or is one of a cluster
+    /// whose others are not asked.
     pub(crate) async fn servers(&self, out: &Out) -> Result<Servers, Failure> {
-        let servers = Servers { servers: self.inspector.servers().await?, label: self.label.clone() };
+        let servers = self.ask_servers().await?;
         for server in &servers.servers {
+            server.unknown.iter().filter(|unknown| state::is_silence(unknown)).for_each(|unknown| {
+                out.note(&queue::refusal(unknown));
+            });
+            if server.is_in_cluster == Some(true) && !self.is_cluster {
+                out.note(&format!(
+                    "{} belongs to a cluster, of which only its own slots are looked at: write redis-cluster://…",
+                    server.address
+                ));
+            }
             if server.role.is_none()
                 && let Some(unknown) = server.unknown.iter().find(|unknown| unknown.what == "product")
             {
@@ -204,6 +236,7 @@ pub(crate) fn refused(what: &str, error: Error) -> Result<String, Failure> {
 /// What the servers say of themselves.
 pub(crate) struct Servers {
     servers: Vec<Server>,
+    asked: Instant,
     label: Option<String>,
 }
 
@@ -212,7 +245,17 @@ impl Servers {
     pub(crate) fn clock(&self, address: &str) -> std::time::SystemTime {
         let own = self.servers.iter().find(|server| server.address == address);
         let clock = own.or(self.servers.first()).and_then(|server| server.clock);
-        clock.unwrap_or_else(std::time::SystemTime::now)
+        clock.map_or_else(std::time::SystemTime::now, |clock| clock + self.asked.elapsed())
+    }
+
+    /// Whether a server is one of them.
+    pub(crate) fn has(&self, address: &str) -> bool {
+        self.servers.iter().any(|server| server.address == address)
+    }
+
+    /// Whether one of them does not answer, which was said.
+    pub(crate) fn are_incomplete(&self) -> bool {
+        self.servers.iter().flat_map(|server| &server.unknown).any(state::is_silence)
     }
 
     /// Why one of them does not tell its clock.
@@ -224,7 +267,8 @@ impl Servers {
     /// `shop-prod · redis-1:6379 · Redis 7.0.15, master`.
     pub(crate) fn line(&self) -> String {
         let mut parts: Vec<String> = self.label.iter().cloned().collect();
-        if let Some(first) = self.servers.first() {
+        let is_known = |server: &&Server| server.product.is_some();
+        if let Some(first) = self.servers.iter().find(is_known).or(self.servers.first()) {
             let others = self.servers.len() as u64 - 1;
             parts.push(match others {
                 0 => first.address.clone(),
@@ -261,7 +305,14 @@ fn choose(connection: &Connection) -> Result<(Profile, String), Failure> {
             ));
         }
         // The login of a profile is for its own server only.
-        let profile = Profile { user: None, password_command: None, tls: None, ..profile };
+        let profile = Profile {
+            user: None,
+            password_command: None,
+            sentinel_user: None,
+            sentinel_password_command: None,
+            tls: None,
+            ..profile
+        };
         return Ok((profile, url.clone()));
     }
     let of_profile = profile.url.clone();
@@ -286,12 +337,12 @@ fn has_password(url: &str) -> bool {
 }
 
 /// What the command prints, without the line feed. Nothing of it gets into a message.
-async fn password(command: &PasswordCommand) -> Result<String, Failure> {
+async fn password(key: &str, command: &PasswordCommand) -> Result<String, Failure> {
     let words = match command {
         PasswordCommand::Line(line) => vec!["sh".into(), "-c".into(), line.clone()],
         PasswordCommand::Words(words) => words.clone(),
     };
-    let failed = |why: String| Failure::Usage(format!("the password_command of the profile {why}"));
+    let failed = |why: String| Failure::Usage(format!("the {key} of the profile {why}"));
     let [program, arguments @ ..] = &words[..] else { return Err(failed("is empty".into())) };
     let mut command = tokio::process::Command::new(program);
     command.args(arguments).stdin(Stdio::inherit()).stderr(Stdio::inherit()).kill_on_drop(true);

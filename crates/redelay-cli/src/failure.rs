@@ -80,6 +80,10 @@ impl From<Error> for Failure {
                 Some(right) => Self::Refused(format!("{text}; the missing right: {right}")),
                 None => Self::Negative(text),
             },
+            // Of sentinels: another one may still accept it.
+            ErrorKind::Unavailable if ["NOAUTH ", "WRONGPASS "].iter().any(|words| text.contains(words)) => {
+                Self::Refused(format!("{text} A profile has it as sentinel_password_command"))
+            }
             ErrorKind::Unavailable | ErrorKind::OutcomeUnknown | ErrorKind::Tls | ErrorKind::Closed => {
                 Self::NoConnection(text)
             }

@@ -19,6 +19,9 @@ pub(crate) struct Profile {
     pub(crate) user: Option<String>,
     /// A program with its arguments that prints the password, or a line for `sh -c`.
     pub(crate) password_command: Option<PasswordCommand>,
+    /// The same for the sentinels, which have users of their own.
+    pub(crate) sentinel_user: Option<String>,
+    pub(crate) sentinel_password_command: Option<PasswordCommand>,
     pub(crate) tls: Option<Tls>,
     /// What the names of all queues begin with on the server: it is put in front, and not printed.
     pub(crate) name_prefix: String,
@@ -109,6 +112,10 @@ fn parse(text: &str) -> Result<BTreeMap<String, Profile>, String> {
         }
         if profile.user.is_some() && profile.password_command.is_none() {
             return Err(format!("has a user without a password_command in the profile `{name}`"));
+        }
+        if profile.sentinel_user.is_some() && profile.sentinel_password_command.is_none() {
+            let keys = "a sentinel_user without a sentinel_password_command";
+            return Err(format!("has {keys} in the profile `{name}`"));
         }
     }
     Ok(profiles)

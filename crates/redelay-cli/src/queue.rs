@@ -7,9 +7,10 @@ use redelay::inspector::{Overview, Unknown};
 use serde::Serialize;
 
 use crate::escape;
+use crate::failure::missing_right;
 use crate::human;
 use crate::payload::{Codec, Reader, UNKNOWN, hex};
-use crate::state::State;
+use crate::state::{State, is_silence};
 use crate::table::{Cell, Column};
 
 /// A queue as a document. What is `null` is not known or does not exist; `unknown` says which is not known.
@@ -216,8 +217,12 @@ pub(crate) fn refusals(queue: &Overview, reader: &Reader) -> Vec<String> {
 
 /// What the server has refused to say, and the right that the user lacks.
 pub(crate) fn refusal(unknown: &Unknown) -> String {
-    let right = unknown.permission.as_ref().map(|right| format!(" (the missing right: {right})"));
-    format!("{} is unknown: {}{}", unknown.what, unknown.why, right.unwrap_or_default())
+    let right = unknown.permission.clone().or_else(|| missing_right(&unknown.why));
+    let right = right.map(|right| format!(" (the missing right: {right})")).unwrap_or_default();
+    if is_silence(unknown) {
+        return format!("no answer: {}{right}", unknown.why);
+    }
+    format!("{} is unknown: {}{right}", unknown.what, unknown.why)
 }
 
 #[cfg(test)]

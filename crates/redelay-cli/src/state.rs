@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use redelay::inspector::Overview;
+use redelay::inspector::{Overview, Unknown};
 use serde::Serialize;
 
 use crate::human;
@@ -110,6 +110,7 @@ impl State {
                 "no receiver gets a message until the queue is resumed: BlockingQueue::resume".into()
             }
             Self::DeadLetters => "handlers have given messages up: redelay list QUEUE dead says why".into(),
+            Self::Unknown if is_unanswered(queue) => "its server gives no answer".into(),
             Self::Unknown => "the server has refused a question".into(),
             Self::Ok => return None,
         })
@@ -118,6 +119,16 @@ impl State {
 
 fn ready(queue: &Overview) -> String {
     human::counted(queue.ready.unwrap_or_default(), "payload is", "payloads are")
+}
+
+/// Whether the server of a queue does not answer, and others of its cluster do.
+pub(crate) fn is_unanswered(queue: &Overview) -> bool {
+    queue.unknown.iter().any(is_silence)
+}
+
+/// Whether a server has not answered at all.
+pub(crate) fn is_silence(unknown: &Unknown) -> bool {
+    unknown.what == "server"
 }
 
 /// Whether the server has nothing of a queue of this name, as far as it says.

@@ -5,9 +5,12 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use futures::future::ready;
 use futures::{Stream, TryStreamExt};
-use redelay::inspector::{Inspector, Overview, matches};
+use redelay::inspector::{Overview, Queues, Unknown, matches};
 
 use crate::connect::Session;
+use crate::failure::Failure;
+use crate::queue::refusal;
+use crate::state::is_silence;
 
 /// The names and patterns of a command line, as they are on the server.
 #[derive(Debug)]
@@ -31,9 +34,9 @@ impl Wanted {
         Self { names, patterns }
     }
 
-    /// Searches for the queues that are meant, those that are there.
-    pub(crate) fn search(&self, inspector: &Inspector) -> impl Stream<Item = redelay::Result<Bytes>> {
-        inspector.queues("*").try_filter(|name| ready(self.matches(name)))
+    /// Those of the queues that are found that are meant.
+    pub(crate) fn of(&self, queues: &mut Queues) -> impl Stream<Item = redelay::Result<Bytes>> {
+        queues.try_filter(|name| ready(self.matches(name)))
     }
 
     /// Whether a queue that was found is meant.
@@ -58,6 +61,19 @@ impl Wanted {
             (false, false) if queue.name.starts_with(b"{") => Owner::Twin,
             (false, false) => Owner::This,
         }
+    }
+}
+
+/// Why the keys of a server were not searched.
+///
+/// # Errors
+/// The failure, if it will not get better by itself: a right is missing.
+pub(crate) fn not_searched(queues: &Queues) -> Result<Option<String>, Failure> {
+    let unknown = queues.unknown();
+    let not_searched = |unknown: &&Unknown| is_silence(unknown) || unknown.what == "keys";
+    match unknown.iter().find(not_searched) {
+        Some(unknown) if unknown.permission.is_some() => Err(Failure::Refused(refusal(unknown))),
+        unknown => Ok(unknown.map(refusal)),
     }
 }
 

@@ -123,12 +123,14 @@ impl Doctor {
         let settings = session.inspector.settings().await?;
         let servers = session.inspector.servers().await?;
         let mut doctor = Self { session, servers, found: Vec::new() };
-        for (server, settings) in doctor.servers.clone().iter().zip(&settings) {
-            for finding in server::findings(server, settings) {
+        for server in doctor.servers.clone() {
+            let own = settings.iter().find(|settings| settings.address == server.address);
+            for finding in server::findings(&server, &own.cloned().unwrap_or_default()) {
                 doctor.add_of_server(Some(&server.address), finding);
             }
         }
-        for (address, finding) in server::clocks(&doctor.servers) {
+        let sentinels = server::sentinels(&doctor.session.inspector.sentinels().await);
+        for (address, finding) in server::clocks(&doctor.servers).into_iter().chain(sentinels) {
             doctor.add_of_server(Some(&address), finding);
         }
         Ok(doctor)
@@ -250,7 +252,13 @@ impl Doctor {
         let inspector = &self.session.inspector;
         let name = overview.name.clone();
         let mut refused: Vec<Refused> = overview.unknown.iter().filter_map(Refused::of).collect();
-        let keys = known(&mut refused, "keys", inspector.keys(&name).await)?.unwrap_or_default();
+        let keys = match inspector.keys(&name).await {
+            // Nor would it answer the other questions.
+            Err(error) if error.kind() == ErrorKind::Unavailable && self.servers.len() > 1 => {
+                return Ok(Look { overview, refused, ..Look::default() });
+            }
+            keys => known(&mut refused, "keys", keys)?.unwrap_or_default(),
+        };
         refused.extend(keys.iter().flat_map(|key| &key.unknown).filter_map(Refused::of));
         let details = known(&mut refused, "late", inspector.details(&name).await)?.unwrap_or_default();
         refused.extend(details.unknown.iter().filter_map(Refused::of));
@@ -336,7 +344,14 @@ impl Doctor {
     /// The keys that should have been deleted.
     async fn leftovers(&mut self) -> Result<Vec<Leftover>, Failure> {
         let mut refused = Vec::new();
-        let left = known(&mut refused, "leftovers", self.session.inspector.leftovers().await)?;
+        let left = match self.session.inspector.leftovers().await {
+            // The queues of the other servers are looked at nevertheless.
+            Err(error) if error.kind() == ErrorKind::Unavailable && self.servers.len() > 1 => {
+                refused.extend(Refused::new("leftovers", &error.to_string(), None));
+                None
+            }
+            left => known(&mut refused, "leftovers", left)?,
+        };
         for finding in finding::unknown(&refused) {
             self.add_of_server(None, finding);
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use redelay::inspector::{Inspector, Overview};
+use redelay::inspector::{Inspector, Overview, Server};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::bytes;
@@ -20,7 +20,8 @@ use crate::escape;
 use crate::failure::Failure;
 use crate::http::{self, Page, Pages};
 use crate::out::Out;
-use crate::wanted::Wanted;
+use crate::state::is_silence;
+use crate::wanted::{Wanted, not_searched};
 use gauges::{Look, OfQueue};
 
 /// What is due within this time is counted.
@@ -59,7 +60,9 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
         interval: exporting.interval,
         last: AsyncMutex::default(),
     });
-    exporter.set(find(&session.inspector, &wanted, most).await?);
+    let (found, not_searched) = find(&session.inspector, &wanted, most).await?;
+    exporter.set(found);
+    not_searched.iter().for_each(|why| out.note(why));
     let line = format!("{} · metrics at http://{address}/metrics", servers.line());
     if out.is_json {
         out.note(&line);
@@ -99,9 +102,15 @@ async fn search(
     loop {
         tokio::time::sleep(every).await;
         match find(&exporter.inspector, wanted, most).await {
-            Ok(found) => {
+            Ok((found, None)) => {
                 exporter.set(found);
                 is_failing = false;
+            }
+            // Those that were found before are still there, as far as is known.
+            Ok((_, Some(why))) => {
+                if !std::mem::replace(&mut is_failing, true) {
+                    out.note(&why);
+                }
             }
             Err(refused @ Failure::Refused(_)) => return Err(refused),
             Err(failure) => {
@@ -114,12 +123,17 @@ async fn search(
 }
 
 /// The queues that are meant: those that are named, and the first ones of the others in the order of their
-/// names, so that they stay the same.
-async fn find(inspector: &Inspector, wanted: &Wanted, most: usize) -> Result<Found, Failure> {
+/// names, so that they stay the same. And why some were not searched for.
+async fn find(
+    inspector: &Inspector,
+    wanted: &Wanted,
+    most: usize,
+) -> Result<(Found, Option<String>), Failure> {
     let mut found = Found::default();
+    let mut queues = inspector.queues("*");
     let mut names = stream::iter(wanted.names.clone()).map(Ok).boxed_local();
     if !wanted.patterns.is_empty() {
-        names = names.chain(wanted.search(inspector)).boxed_local();
+        names = names.chain(wanted.of(&mut queues)).boxed_local();
     }
     while let Some(name) = names.try_next().await? {
         if found.names.insert(name) && found.names.len() > most {
@@ -128,7 +142,8 @@ async fn find(inspector: &Inspector, wanted: &Wanted, most: usize) -> Result<Fou
             found.names.remove(&last.or_else(|| found.names.last().cloned()).unwrap_or_default());
         }
     }
-    Ok(found)
+    drop(names);
+    Ok((found, not_searched(&queues)?))
 }
 
 impl Exporter {
@@ -151,11 +166,8 @@ impl Exporter {
         let begun = Instant::now();
         let Found { names, left_out } = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let names: Vec<Bytes> = names.into_iter().collect();
-        let (overviews, is_up) = match self.inspector.overview(&names).await {
-            Ok(overviews) if !overviews.is_empty() => (overviews, true),
-            Ok(_) => (Vec::new(), self.answers().await),
-            Err(_) => (Vec::new(), false),
-        };
+        let (overviews, is_up) = futures::join!(self.inspector.overview(&names), self.is_up());
+        let overviews = overviews.unwrap_or_default();
         let queues = stream::iter(overviews)
             .map(|overview| self.of_queue(overview))
             .buffered(AT_A_TIME)
@@ -164,9 +176,10 @@ impl Exporter {
         Look { is_up, took: begun.elapsed(), left_out, queues }
     }
 
-    /// Whether the servers answer.
-    async fn answers(&self) -> bool {
-        self.inspector.servers().await.is_ok()
+    /// Whether all servers answer.
+    async fn is_up(&self) -> bool {
+        let is_silent = |server: &Server| server.unknown.iter().any(is_silence);
+        self.inspector.servers().await.is_ok_and(|servers| !servers.iter().any(is_silent))
     }
 
     async fn of_queue(&self, overview: Overview) -> OfQueue {

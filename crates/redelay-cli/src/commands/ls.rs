@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use redelay::inspector::Overview;
+use redelay::inspector::{Overview, Unknown};
 
 use crate::connect::Session;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use crate::human;
 use crate::out::Out;
 use crate::payload::Reader;
 use crate::queue::{self, Queue};
-use crate::state::State;
+use crate::state::{State, is_silence};
 
 /// Of how many queues the payloads are read at a time.
 const AT_A_TIME: usize = 200;
@@ -53,6 +53,7 @@ pub(crate) async fn run(session: &Session, pattern: &[u8], out: &Out) -> Result<
         }
     }
     let of_queues = found.iter().flat_map(|(queue, reader)| queue::refusals(queue, reader));
-    out.refusals(refused.iter().map(queue::refusal).chain(of_queues));
+    let is_new = |unknown: &&Unknown| !(servers.are_incomplete() && is_silence(unknown));
+    out.refusals(refused.iter().filter(is_new).map(queue::refusal).chain(of_queues));
     Ok(())
 }

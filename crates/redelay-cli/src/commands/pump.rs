@@ -22,7 +22,7 @@ use crate::connect::Session;
 use crate::escape;
 use crate::failure::Failure;
 use crate::out::Out;
-use crate::wanted::Wanted;
+use crate::wanted::{Wanted, not_searched};
 use event::Event;
 use health::Health;
 use pumped::Pumped;
@@ -93,14 +93,22 @@ async fn search(
     found: &mpsc::Sender<Found>,
 ) -> Result<Infallible, Failure> {
     while !wanted.patterns.is_empty() {
-        let mut batches = std::pin::pin!(wanted.search(inspector).try_chunks(BATCH));
-        let end = loop {
-            match batches.try_next().await {
-                Ok(Some(names)) => send(found, Found::Names(names)).await,
-                Ok(None) => break Found::All,
-                Err(error) => break Found::Not(Failure::passes(error.1)?),
+        let mut queues = inspector.queues("*");
+        let end = {
+            let mut batches = std::pin::pin!(wanted.of(&mut queues).try_chunks(BATCH));
+            loop {
+                match batches.try_next().await {
+                    Ok(Some(names)) => send(found, Found::Names(names)).await,
+                    Ok(None) => break None,
+                    Err(error) => break Some(Failure::passes(error.1)?),
+                }
             }
         };
+        let end = match end {
+            Some(why) => Some(why),
+            None => not_searched(&queues)?,
+        };
+        let end = end.map_or(Found::All, Found::Not);
         send(found, end).await;
         // Not at once, however often announcements are missed.
         tokio::time::sleep(every.min(CHECKS_EVERY)).await;

@@ -53,7 +53,7 @@ pub(super) async fn run(
     let mut state = State::new(servers.line(), interval, prefix, size);
     let mut keys = keys();
     let mut search = Search::new(session, pattern);
-    let mut look = Look::new(session, &servers, out);
+    let mut look = Look::new(session, servers, out);
     // The last look, and the next one.
     let (mut begun, mut due) = (Instant::now(), Instant::now());
     // Somebody has asked for a look, also while it is paused.

@@ -118,7 +118,7 @@ pub(crate) fn unknown(refused: &[Refused]) -> Vec<Finding> {
                 let command = right.trim_start_matches('+').replace('|', " ").to_uppercase();
                 format!("the user may not run {command} ({right})")
             }
-            None => format!("the server says: {why}"),
+            None => why.to_owned(),
         };
         let text = format!("{}: unknown{others}: {why}", code.row().title);
         Some(Finding::unknown(code, text))

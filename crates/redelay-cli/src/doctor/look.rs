@@ -90,6 +90,7 @@ fn depends_on(what: &str) -> Code {
         "requires_full_coverage" => Code::S09,
         "product" => Code::S01,
         "clock" => Code::S10,
+        "master" | "has_quorum" => Code::S15,
         // Overdue entries, and who transfers.
         _ => Code::Q01,
     }

@@ -1,8 +1,11 @@
 //! What is wrong with servers, by what they say of themselves. Pure.
 
-use redelay::inspector::{Role, Server, Settings};
+use std::collections::BTreeSet;
+
+use redelay::inspector::{Role, Sentinel, Server, Settings};
 
 use crate::human;
+use crate::state::is_silence;
 
 use super::finding::Finding;
 use super::look::Refused;
@@ -15,6 +18,10 @@ const SCRIPTS: u64 = 500;
 
 /// What is wrong with a server.
 pub(crate) fn findings(server: &Server, settings: &Settings) -> Vec<Finding> {
+    if let Some(silence) = server.unknown.iter().chain(&settings.unknown).find(|unknown| is_silence(unknown))
+    {
+        return vec![Finding::new(Code::S08, format!("a server does not answer: {}", silence.why))];
+    }
     let mut found = memory(server);
     found.extend(persistence(server, settings));
     found.extend(replication(server, settings));
@@ -117,6 +124,15 @@ fn unknown(server: &Server, settings: &Settings) -> Vec<Finding> {
     let is_absent = |why: &str| why.contains("unknown command") && why.to_lowercase().contains("config");
     let (absent, refused): (Vec<_>, Vec<_>) = all.partition(|unknown| is_absent(&unknown.why));
     let mut found = super::finding::unknown(&refused.into_iter().filter_map(Refused::of).collect::<Vec<_>>());
+    let says_nothing = settings.unknown.iter().all(|unknown| unknown.what != "cluster");
+    if server.is_in_cluster == Some(true)
+        && settings.address == server.address
+        && settings.cluster.is_none()
+        && says_nothing
+    {
+        let text = "only the slots of this server are looked at: write redis-cluster://…";
+        found.push(Finding::unknown(Code::S08, text));
+    }
     if !absent.is_empty() {
         found.push(Finding::new(Code::S14, "persistence and the timeout of connections are unknown"));
     }
@@ -130,14 +146,47 @@ pub(crate) fn clocks(servers: &[Server]) -> Vec<(String, Finding)> {
         let trip = server.round_trip?.as_secs_f64() * 1e3;
         Some((server.ahead_ms?, trip))
     };
-    let Some((first, trip)) = servers.first().and_then(ahead) else { return Vec::new() };
+    let known = servers.iter().enumerate().find_map(|(at, server)| Some((at, server, ahead(server)?)));
+    let Some((at, one, (first, trip))) = known else { return Vec::new() };
     let differs = |server: &Server| {
         let (other, own_trip) = ahead(server)?;
         let by = (other - first).abs();
-        let text = format!("by {by:.0} ms from that of {}", servers[0].address);
+        let text = format!("by {by:.0} ms from that of {}", one.address);
         (by > CLOCKS + trip + own_trip).then(|| (server.address.clone(), Finding::new(Code::S10, text)))
     };
-    servers[1..].iter().filter_map(differs).collect()
+    servers[at + 1..].iter().filter_map(differs).collect()
+}
+
+/// What is wrong with sentinels: their addresses, and what.
+pub(crate) fn sentinels(sentinels: &[Sentinel]) -> Vec<(String, Finding)> {
+    let mut found = Vec::new();
+    for sentinel in sentinels {
+        let address = &sentinel.address;
+        let finding = |text: String| (address.clone(), Finding::new(Code::S15, format!("{address} {text}")));
+        let silence = sentinel.unknown.iter().find(|unknown| is_silence(unknown));
+        let is_refused = |what| sentinel.unknown.iter().any(|unknown| unknown.what == what);
+        if let Some(silence) = silence {
+            found.push(finding(format!("does not answer: {}", silence.why)));
+        } else if is_refused("master") {
+            let refused: Vec<Refused> = sentinel.unknown.iter().take(1).filter_map(Refused::of).collect();
+            found.extend(
+                super::finding::unknown(&refused).into_iter().map(|finding| (address.clone(), finding)),
+            );
+        } else if sentinel.master.is_none() {
+            found.push(finding("knows no master of this name".into()));
+        } else if sentinel.has_quorum == Some(false) {
+            found.push(finding("is not in touch with enough others to replace the master".into()));
+        }
+    }
+    let named: BTreeSet<&String> = sentinels.iter().filter_map(|sentinel| sentinel.master.as_ref()).collect();
+    if named.len() > 1 {
+        let names = sentinels
+            .iter()
+            .filter_map(|sentinel| Some(format!("{} names {}", sentinel.address, sentinel.master.as_ref()?)));
+        let text = names.collect::<Vec<_>>().join(", ");
+        found.push((sentinels[0].address.clone(), Finding::new(Code::S15, text)));
+    }
+    found
 }
 
 /// What a server has refused of others between two looks.

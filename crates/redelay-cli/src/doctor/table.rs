@@ -275,7 +275,7 @@ rows! {
         "Connect to the master, restore the link, or start a replica",
         hides [];
     S08 Error 1 "the cluster is not whole",
-        "`CLUSTER INFO`, `CLUSTER NODES`: slots without a server, or half moved",
+        "`CLUSTER INFO`, `CLUSTER NODES`: slots without a server, or half moved; or a master does not answer",
         "Queues in these slots stand still: redis-cli --cluster fix",
         hides [];
     S09 Warning 1 "full coverage is required",
@@ -301,6 +301,10 @@ rows! {
     S14 Unknown 1 "CONFIG does not exist",
         "the reply to `CONFIG GET`, as of managed services",
         "Ask the provider for persistence (save, appendonly) and timeout",
+        hides [];
+    S15 Warning 1 "sentinels",
+        "each sentinel: the master that it names, and `SENTINEL CKQUORUM`",
+        "A failover may not come about, or services may follow different masters. Start the sentinels that are missing, and compare what SENTINEL MASTER says on each",
         hides [];
 }
 

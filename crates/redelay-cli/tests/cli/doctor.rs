@@ -5,6 +5,7 @@ mod fixes;
 mod healthy;
 mod queues;
 mod rights;
+mod sentinels;
 mod servers;
 
 use std::collections::BTreeMap;

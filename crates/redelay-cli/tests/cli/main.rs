@@ -1,10 +1,12 @@
 //! The program against real servers: what it prints, what it ends with, and what it sends.
 
 mod answers;
+mod clusters;
 mod connecting;
 mod doctor;
 #[cfg(feature = "exporter")]
 mod exporting;
+mod failover;
 mod failures;
 mod names;
 mod offline;

@@ -5,6 +5,8 @@
 //! of the tests for nothing else.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use redelay_fixture::Server;
 use serde_json::{Map, Value};
@@ -78,16 +80,23 @@ fn check(all: &Value, schema: &Value, value: &Value, at: &str, seen: &mut BTreeS
     }
 }
 
-/// The documents that a command prints are all as its schema says, and together have all of its properties.
+/// The documents that a command prints are all as its schema says. Returns which properties they have.
+#[track_caller]
+fn fit(all: &Value, name: &str, documents: &[Value]) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    for document in documents {
+        check(all, &all["$defs"][name], document, name, &mut seen);
+    }
+    seen
+}
+
+/// The same, and together they have all of its properties.
 #[track_caller]
 pub(super) fn are_as_documented(name: &str, documents: &[Value], absent: &[&str]) {
     let all = schemas();
     let schema = &all["$defs"][name];
-    let mut seen = BTreeSet::new();
     assert!(!documents.is_empty(), "{name}");
-    for document in documents {
-        check(&all, schema, document, name, &mut seen);
-    }
+    let seen = fit(&all, name, documents);
     let known: BTreeSet<String> = properties(&all, schema).into_iter().map(|(name, _)| name).collect();
     let gone: Vec<_> = known.difference(&seen).filter(|name| !absent.contains(&&***name)).collect();
     assert!(gone.is_empty(), "{name}: {gone:?} is printed no more");
@@ -121,6 +130,52 @@ async fn every_document_is_as_its_schema_says() {
     let entry = "08106890aa3e21912506000000000000000368656c6cef";
     are_as_documented("inspect", &run(&["inspect", entry, "--decoder", "cat"]), &[]);
     are_as_documented("inspect", &run(&["inspect", "ff"]), &["decoder_error"]);
+}
+
+/// Whatever goes wrong, nothing else is on stdout.
+#[test]
+fn documents_of_what_is_odd_wrong_or_unknown_are_as_their_schemas_say() {
+    let server = Server::start();
+    let names: [&[u8]; 5] = [b"a\nb\x1b[2J", b"\xff", b"{x} y", b"of wrong types", b"-n"];
+    let key = |prefix: &str, name: &[u8]| {
+        let tag = if name.contains(&b'{') { name.to_vec() } else { [b"{", name, b"}"].concat() };
+        [prefix.as_bytes(), &tag].concat()
+    };
+    for name in names {
+        server.cmd([&b"ZADD"[..], &key("redisson_delay_queue_timeout:", name), b"7", b"junk"]);
+        server.cmd([&b"RPUSH"[..], &key("redisson_delay_queue:", name), b"other junk"]);
+        server.cmd([&b"RPUSH"[..], name, b"\xff\0"]);
+    }
+    for prefix in ["control", "dead", "schedules", "popped", "quarantine"] {
+        server.cmd([&b"SET"[..], &key(&format!("redelay:{prefix}:"), names[3]), b"1"]);
+    }
+    let all = schemas();
+    let rights = super::rights::LOOKING;
+    for change in ["", "-zcard", "-hmget -lrange", "-time", "-info", "-type", "-scan", "-pubsub", "-zrange"] {
+        let words = format!("ACL SETUSER looks reset on >secret ~* {rights} {change}");
+        server.cmd(words.split_whitespace());
+        let url = server.url().replace("redis://", "redis://looks:secret@");
+        let fits = |schema: &str, words: &[&OsStr]| {
+            let ran = super::at(&url, words.iter().copied());
+            let lines =
+                ran.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")));
+            fit(&all, schema, &lines.collect::<Vec<Value>>());
+            let codes: &[i32] = if change.is_empty() { &[0, 1] } else { &[0, 1, 4] };
+            assert!(codes.contains(&ran.code), "{change} {words:?}: {}{}", ran.out, ran.err);
+            let says_why = ran.code == 0 || schema == "doctor" || ran.err.starts_with("redelay: ");
+            assert!(says_why, "{change} {words:?}: {}{}", ran.out, ran.err);
+        };
+        fits("ls", &["ls", "--json"].map(OsStr::new));
+        fits("doctor", &["doctor", "--json"].map(OsStr::new));
+        for name in names.map(OsStr::from_bytes) {
+            let word = OsStr::new;
+            fits("ls", &[word("show"), word("--json"), word("--"), name]);
+            fits("due", &[word("due"), word("--json"), word("--"), name]);
+            for place in ["pending", "ready", "in-flight", "dead", "quarantine", "schedules", "pops"] {
+                fits(place, &[word("list"), word("--json"), word("--"), name, word(place)]);
+            }
+        }
+    }
 }
 
 /// The table of `docs/operate.md`. Rows and fields are in the order of lists: objects have none.

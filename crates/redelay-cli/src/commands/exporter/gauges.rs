@@ -12,6 +12,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use redelay::inspector::Overview;
 
+use crate::state::is_unanswered;
+
 /// What a look at the queues has found.
 #[derive(Clone, Debug)]
 pub(super) struct Look {
@@ -47,7 +49,7 @@ const OF_QUEUES: [Gauge; 16] = [
         count(queue.overview.overdue)
     }),
     ("redelay_queue_overdue_for_seconds", "How long the first of them has been due, or 0", None, |queue| {
-        let is_known = !is_unknown(&queue.overview, "next_due_in");
+        let is_known = !is_unanswered(&queue.overview) && !is_unknown(&queue.overview, "next_due_in");
         is_known.then(|| queue.overview.overdue_for.unwrap_or_default().as_secs_f64())
     }),
     (
@@ -109,7 +111,7 @@ impl Look {
 impl Collector for Look {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let of_itself = [
-            ("redelay_up", "1 if the server has answered", f64::from(u8::from(self.is_up))),
+            ("redelay_up", "1 if all servers have answered", f64::from(u8::from(self.is_up))),
             (
                 "redelay_exporter_scrape_duration_seconds",
                 "How long the last look at the queues has taken",

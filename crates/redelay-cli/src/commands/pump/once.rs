@@ -13,8 +13,9 @@ use crate::escape;
 use crate::failure::Failure;
 use crate::human;
 use crate::out::Out;
-use crate::queue::Name;
-use crate::wanted::{Owner, Wanted};
+use crate::queue::{Name, refusal};
+use crate::state::is_silence;
+use crate::wanted::{Owner, Wanted, not_searched};
 
 /// For how many queues it transfers at a time.
 const AT_A_TIME: usize = 16;
@@ -90,9 +91,14 @@ async fn find(
     out: &Out,
 ) -> Result<Option<Failure>, Failure> {
     let mut failure = None;
-    let mut batches = std::pin::pin!(wanted.search(&session.inspector).try_chunks(BATCH));
+    let mut search = session.inspector.queues("*");
+    let mut batches = Box::pin(wanted.of(&mut search).try_chunks(BATCH));
     while let Some(batch) = batches.try_next().await.map_err(|error| Failure::from(error.1))? {
         for (queue, twin) in look(&session.inspector, &batch).await? {
+            if let Some(silence) = queue.unknown.iter().find(|unknown| is_silence(unknown)) {
+                failure.get_or_insert(Failure::NoConnection(refusal(silence)));
+                continue;
+            }
             let is_idle = queue.pending == Some(0) || queue.overdue == Some(0);
             if is_idle || names.contains(&queue.name) {
                 continue;
@@ -112,5 +118,7 @@ async fn find(
             }
         }
     }
-    Ok(failure)
+    drop(batches);
+    let not_searched = || not_searched(&search).map_or_else(Some, |why| why.map(Failure::NoConnection));
+    Ok(failure.or_else(not_searched))
 }

@@ -16,6 +16,7 @@ use crate::failure::{Failure, missing_right};
 use crate::human;
 use crate::out::Out;
 use crate::queue::Name;
+use crate::state::is_unanswered;
 use crate::wanted::{Owner, Wanted, twin};
 
 /// For how long nothing must have been pending in a queue until it is left. The next announcement brings it
@@ -83,7 +84,8 @@ impl<'a> Pumped<'a> {
             Err(error) => return Failure::passes(error).map(drop),
         };
         for (queue, twin) in looks {
-            if queue.pending == Some(0) && !are_announced {
+            // The next search finds again what is not answered now.
+            if is_unanswered(&queue) || queue.pending == Some(0) && !are_announced {
                 continue;
             }
             match twin.as_ref().map_or(Owner::This, |twin| self.wanted.owner(&queue, twin)) {

@@ -254,9 +254,10 @@ mod tests {
         let mut names: Vec<_> = queues.iter().map(|queue| queue.name.clone()).collect();
         names.push("shop:new".into());
         state.on(Event::Found(names));
-        state.on(Event::Searched { calls: 205, refusal: None });
+        state.on(Event::Searched { calls: 205, refusal: None, is_complete: true });
         let reader = || Some(Reader::new(None, Mask::default(), [&b"\x03hell\xef"[..]]));
-        state.on(Event::Looked(queues.into_iter().map(|queue| (queue, reader())).collect(), None));
+        let title = state.title.clone();
+        state.on(Event::Looked(queues.into_iter().map(|queue| (queue, reader())).collect(), None, title));
         state
     }
 
@@ -326,7 +327,8 @@ mod tests {
         };
         let next = Next { entries: vec![entry("{\"orderId\": 8112}"); 30], refusal: None };
         let name = state.open.clone().unwrap();
-        state.on(Event::Looked(Vec::new(), Some((name, next))));
+        let title = state.title.clone();
+        state.on(Event::Looked(Vec::new(), Some((name, next)), title));
         let lines = drawn(&state);
         assert_eq!(lines[1], "refunds");
         assert_eq!(lines[2], "STATE      stands still                           READY             0");
@@ -351,7 +353,11 @@ mod tests {
     fn what_is_wrong_is_at_the_foot() {
         let mut state = state(80, 24);
         let foot = |state: &State| drawn(state).pop().unwrap();
-        state.on(Event::Searched { calls: 1, refusal: Some("channels is unknown: NOPERM\x1b".into()) });
+        state.on(Event::Searched {
+            calls: 1,
+            refusal: Some("channels is unknown: NOPERM\x1b".into()),
+            is_complete: true,
+        });
         assert_eq!(foot(&state), "channels is unknown: NOPERM\\x1b");
         state.on(Event::Failed("the server does not answer".into()));
         assert_eq!(foot(&state), "no answer: the server does not answer");

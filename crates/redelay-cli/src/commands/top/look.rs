@@ -1,6 +1,8 @@
 //! What `top` asks the server: for the names of the queues now and then, and for the numbers of those in
 //! sight, and some others, once in an interval. It costs as much as `ls` at the beginning, and then less.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -17,7 +19,9 @@ use crate::human;
 use crate::out::Out;
 use crate::payload::Reader;
 use crate::queue;
+use crate::state::is_unanswered;
 use crate::table::Cell;
+use crate::wanted::not_searched;
 
 /// The least time between two searches. One that took longer than a twentieth of it is followed by a longer
 /// pause.
@@ -60,10 +64,11 @@ impl<'a> Search<'a> {
         }
         self.due = Instant::now() + PAUSE.max(begun.elapsed() * SHARE);
         let (calls, unknown) = (names.get_ref().calls(), names.get_ref().unknown());
+        let is_complete = matches!(not_searched(names.get_ref()), Ok(None));
         self.names = None;
         match found {
             Some(Err(error)) => Err(error.into()),
-            _ => Ok(Event::Searched { calls, refusal: unknown.first().map(queue::refusal) }),
+            _ => Ok(Event::Searched { calls, refusal: unknown.first().map(queue::refusal), is_complete }),
         }
     }
 }
@@ -71,16 +76,15 @@ impl<'a> Search<'a> {
 /// Asks about queues, one look at a time.
 pub(super) struct Look<'a> {
     session: &'a Session,
-    servers: &'a Servers,
-    /// When the servers have told their clocks.
-    begun: Instant,
+    /// They may be others after a failover.
+    servers: Rc<RefCell<Servers>>,
     out: &'a Out,
     under_way: Option<LocalBoxFuture<'a, Event>>,
 }
 
 impl<'a> Look<'a> {
-    pub(super) fn new(session: &'a Session, servers: &'a Servers, out: &'a Out) -> Self {
-        Self { session, servers, begun: Instant::now(), out, under_way: None }
+    pub(super) fn new(session: &'a Session, servers: Servers, out: &'a Out) -> Self {
+        Self { session, servers: Rc::new(RefCell::new(servers)), out, under_way: None }
     }
 
     pub(super) fn is_under_way(&self) -> bool {
@@ -90,13 +94,19 @@ impl<'a> Look<'a> {
     pub(super) fn begin(&mut self, state: &mut State) {
         let (names, unread) = (state.asks(), state.unread());
         let (open, lines) = (state.open.clone(), usize::from(state.size.1).min(ENTRIES));
-        let (session, servers, out, begun) = (self.session, self.servers, self.out, self.begun);
+        let (session, servers, out) = (self.session, self.servers.clone(), self.out);
         self.under_way = Some(Box::pin(async move {
             let look = async {
                 let overviews = session.inspector.overview(&names).await?;
+                let mut answering = overviews.iter().filter(|overview| !is_unanswered(overview));
+                let has_other = answering.any(|overview| !servers.borrow().has(&overview.server));
+                if has_other && let Ok(others) = session.ask_servers().await {
+                    *servers.borrow_mut() = others;
+                }
+                let title = servers.borrow().line();
                 let next = match overviews.iter().find(|overview| Some(&overview.name) == open.as_ref()) {
                     Some(queue) => {
-                        let now = servers.clock(&queue.server) + begun.elapsed();
+                        let now = servers.borrow().clock(&queue.server);
                         Some((queue.name.clone(), next(session, queue, now, lines, out).await?))
                     }
                     None => None,
@@ -110,12 +120,9 @@ impl<'a> Look<'a> {
                         Ok::<_, Failure>((overview, reader))
                     }
                 });
-                Ok::<_, Failure>((read.buffered(READERS).try_collect().await?, next))
+                Ok::<_, Failure>(Event::Looked(read.buffered(READERS).try_collect().await?, next, title))
             };
-            match look.await {
-                Ok((answers, next)) => Event::Looked(answers, next),
-                Err(failure) => Event::Failed(failure.to_string()),
-            }
+            look.await.unwrap_or_else(|failure: Failure| Event::Failed(failure.to_string()))
         }));
     }
 

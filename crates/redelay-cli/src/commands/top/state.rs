@@ -99,13 +99,14 @@ pub(super) enum Event {
     Key(KeyEvent),
     /// A search has found these.
     Found(Vec<Bytes>),
-    /// A search has ended, and looked at all keys.
+    /// A search has ended. It is complete if it has looked at all keys.
     Searched {
         calls: u64,
         refusal: Option<String>,
+        is_complete: bool,
     },
-    /// The answers of a look, and of the queue that was open.
-    Looked(Vec<(Overview, Option<Reader>)>, Option<(Bytes, Next)>),
+    /// The answers of a look, and of the queue that was open, and the servers that have given them.
+    Looked(Vec<(Overview, Option<Reader>)>, Option<(Bytes, Next)>, String),
     /// There was no answer.
     Failed(String),
 }
@@ -284,14 +285,17 @@ impl State {
                     self.found.insert(name);
                 }
             }
-            Event::Searched { calls, refusal } => {
+            Event::Searched { calls, refusal, is_complete } => {
                 let found = std::mem::take(&mut self.found);
                 let open = self.open.clone();
-                self.queues.retain(|name, _| found.contains(name) || open.as_ref() == Some(name));
+                let stays =
+                    |name: &Bytes| !is_complete || found.contains(name) || open.as_ref() == Some(name);
+                self.queues.retain(|name, _| stays(name));
                 (self.calls, self.search_refusal) = (Some(calls), refusal);
                 self.failure = None;
             }
-            Event::Looked(answers, next) => {
+            Event::Looked(answers, next, title) => {
+                self.title = title;
                 for (overview, reader) in answers {
                     if let Some(queue) = self.queues.get_mut(&overview.name) {
                         queue.reader = reader.or(queue.reader.take());
@@ -399,7 +403,7 @@ mod tests {
     fn state(names: impl IntoIterator<Item = String>) -> State {
         let mut state = State::new("server".into(), Duration::from_secs(2), 0, (80, 24));
         state.on(Event::Found(names.into_iter().map(Bytes::from).collect()));
-        state.on(Event::Searched { calls: 1, refusal: None });
+        state.on(Event::Searched { calls: 1, refusal: None, is_complete: true });
         state
     }
 
@@ -442,7 +446,7 @@ mod tests {
                 queue.pending = Some(8);
             }),
         ];
-        state.on(Event::Looked(looked, None));
+        state.on(Event::Looked(looked, None, "server".into()));
         assert_eq!(sorted(&state), [b"c", b"a", b"b", b"d"], "the worst first, what is not known last");
         press(&mut state, "s");
         assert_eq!((state.sort, sorted(&state)), (Sort::Name, vec![&b"a"[..], b"b", b"c", b"d"]));
@@ -487,11 +491,15 @@ mod tests {
         press(&mut state, "⇞k");
         assert_eq!(at_cursor(&state), "queue-28");
         // It becomes the worst.
-        state.on(Event::Looked(vec![queue("queue-28", |queue| queue.dead_letters = Some(1))], None));
+        state.on(Event::Looked(
+            vec![queue("queue-28", |queue| queue.dead_letters = Some(1))],
+            None,
+            "server".into(),
+        ));
         assert_eq!(at_cursor(&state), "queue-28");
         assert_eq!(press(&mut state, "\n"), Some(Action::Look));
         assert_eq!(state.open.as_deref(), Some(&b"queue-28"[..]));
-        state.on(Event::Searched { calls: 1, refusal: None });
+        state.on(Event::Searched { calls: 1, refusal: None, is_complete: true });
         assert_eq!(state.queues.len(), 1, "what is open stays");
         press(&mut state, "\x1b");
         assert_eq!((state.open.clone(), at_cursor(&state)), (None, "queue-28".into()));
@@ -502,7 +510,7 @@ mod tests {
         let mut state = state((0..1_000).map(|n| format!("queue-{n:03}")));
         let answers = |names: &[Bytes]| {
             let answer = |name: &Bytes| queue(std::str::from_utf8(name).unwrap(), |_| ());
-            Event::Looked(names.iter().map(answer).collect(), None)
+            Event::Looked(names.iter().map(answer).collect(), None, "server".into())
         };
         let first = state.asks();
         assert_eq!(first.len(), 1_000, "about each once at the beginning");
@@ -526,9 +534,9 @@ mod tests {
         let mut state = state(["a", "b"].map(String::from));
         state.on(Event::Found(vec!["b".into()]));
         assert_eq!(sorted(&state), [b"a", b"b"], "the search goes on");
-        state.on(Event::Searched { calls: 1, refusal: None });
+        state.on(Event::Searched { calls: 1, refusal: None, is_complete: true });
         assert_eq!(sorted(&state), [b"b"]);
-        state.on(Event::Looked(vec![queue("a", |_| ())], None));
+        state.on(Event::Looked(vec![queue("a", |_| ())], None, "other".into()));
         assert_eq!(sorted(&state), [b"b"], "an answer comes late");
     }
 

@@ -1,0 +1,63 @@
+//! Commands that go on while sentinels replace the master.
+
+use redelay_fixture::{Program, Sentinels, Terminal, until};
+
+use super::{Ran, page, program};
+
+#[test]
+fn what_goes_on_follows_the_new_master() {
+    let all = Sentinels::start();
+    let url = all.url();
+    let offer = |server: &redelay_fixture::Server, id: &str| {
+        let entry = format!("\x01{id}\x01\0\0\0\0\0\0\0{id}");
+        server.cmd(["ZADD", "redisson_delay_queue_timeout:{orders}", "1795252457299", &entry]);
+        server.cmd(["RPUSH", "redisson_delay_queue:{orders}", &entry]);
+    };
+    offer(all.master(), "a");
+    let environment = [("REDIS_URL", &*url), ("HOME", "/nonexistent")];
+    let start = |words: &[&str]| Program::start(env!("CARGO_BIN_EXE_redelay"), words, &environment);
+    let pump = start(&["pump", "--health", "127.0.0.1:0"]);
+    let is_well =
+        || page(&pump, "its health is at http://", "/health").is_some_and(|(status, _)| status == 200);
+    let watch = start(&["watch"]);
+    #[cfg(feature = "exporter")]
+    let exporter = start(&["exporter", "--listen", "127.0.0.1:0", "--interval", "1s"]);
+    #[cfg(feature = "exporter")]
+    let is_up = |ready: &str| {
+        let metrics =
+            page(&exporter, "metrics at http://", "/metrics").map(|(_, text)| text).unwrap_or_default();
+        metrics.contains("redelay_up 1") && metrics.contains(ready)
+    };
+    let mut terminal = Terminal::new(120, 30);
+    let mut command = program();
+    let mut top = terminal.start(command.env("REDIS_URL", &url).args(["top", "--interval", "1s"]));
+    let old = all.master().port();
+    terminal.shows(&format!("127.0.0.1:{old} "));
+    until("it is moved", || all.master().list("orders").len() == 1);
+    until("it is well", is_well);
+    #[cfg(feature = "exporter")]
+    until("it is up", || is_up("redelay_queue_ready{queue=\"orders\"} 1"));
+    until("the replicas have it", || all.replicas().iter().all(|replica| replica.list("orders").len() == 1));
+
+    all.master().kill_9();
+    let new = all.wait_for_other_master(old);
+    offer(new, "b");
+    until("it is moved on the new master", || new.list("orders").len() == 2);
+    until("it is well", is_well);
+    #[cfg(feature = "exporter")]
+    until("it is up", || is_up("redelay_queue_ready{queue=\"orders\"} 2"));
+    terminal.shows(&format!("127.0.0.1:{} ", new.port()));
+    until("it listens to the new master", || {
+        new.cmd(["PUBLISH", "redisson_delay_queue_channel:{orders}", "4102444800000"]);
+        watch.output().contains("orders: the next one is due")
+    });
+    let ls = program().env("REDIS_URL", &url).args(["--timeout=1m", "ls"]).output().unwrap();
+    assert!(Ran::new(&ls).ok().contains(&format!("127.0.0.1:{} ", new.port())));
+    terminal.press("q");
+    assert!(top.wait().unwrap().success());
+    for program in [pump, watch] {
+        program.interrupt();
+        until("it ends", || program.exit_code().is_some());
+        assert_eq!(program.exit_code(), Some(0));
+    }
+}

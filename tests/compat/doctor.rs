@@ -1,0 +1,49 @@
+//! `redelay doctor` beside a Redisson that is well, whose queues move meanwhile: it finds nothing.
+
+use std::process::{Command, Stdio};
+
+use redelay_fixture::Server;
+
+use super::peer::{self, Setup};
+use super::{CHANNEL, HOUR};
+
+#[test]
+fn nothing_is_found_beside_a_redisson_that_is_well() {
+    for version in ["4.7.0", "3.21.0"] {
+        let server = Server::builder().appendonly(true).start();
+        let url = server.url();
+        let setup = Setup { redisson: version, codec: "kryo5", ..Setup::new(&url) };
+        let (mut offers, mut takes) = (setup.java(), setup.java());
+        for queue in ["q", "{tag}idle"] {
+            offers.open(queue);
+            offers.tell(&["offer", queue, "\"far\"", HOUR]);
+        }
+        let mut taken = 0;
+        for _ in 0..3 {
+            let mut doctor = Command::new(peer::command());
+            doctor.env("REDIS_URL", &url).env("HOME", "/nonexistent").args([
+                "--timeout=1m",
+                "doctor",
+                "--json",
+            ]);
+            let mut doctor = doctor.stdout(Stdio::piped()).spawn().expect("the command");
+            while doctor.try_wait().expect("a process").is_none() || taken == 0 {
+                offers.tell(&["offer", "q", &format!("\"payload {taken}\""), "15"]);
+                while takes.ask(&["poll", "q", "500"]) == "null" {
+                    // It has lost the wake-up, which `doctor` would report, and rightly so.
+                    let (_, head) = server.zset("redisson_delay_queue_timeout:{q}").remove(0);
+                    server.cmd(["PUBLISH", CHANNEL, &format!("{head:.0}")]);
+                }
+                taken += 1;
+            }
+            let output = doctor.wait_with_output().expect("its output");
+            let found = String::from_utf8_lossy(&output.stdout);
+            // The entries of the old one are of the old format, which is no fault.
+            let is_fault = |line: &&str| version == "4.7.0" || !line.contains("\"code\":\"Q08\"");
+            let faults: Vec<_> = found.lines().filter(is_fault).collect();
+            assert!(faults.is_empty() && output.status.success(), "Redisson {version}: {found}");
+        }
+        offers.quit();
+        takes.quit();
+    }
+}
