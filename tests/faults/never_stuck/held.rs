@@ -128,10 +128,6 @@ impl Book {
         *self.pages().deeds.entry(deed).or_default() += 1;
     }
 
-    fn wrong(&self, what: String) {
-        self.pages().wrong.push(what);
-    }
-
     fn number(&self, id: &str) -> i64 {
         let mut pages = self.pages();
         let number = pages.jobs.len() as i64;
