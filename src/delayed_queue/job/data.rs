@@ -76,8 +76,8 @@ impl Data {
             let length = bytes.len() - begin;
             if length > MOST {
                 return Err(format!(
-                    "the headers have {length} bytes, with 3 for the lengths of each, and 1,024 is the most: put the \
-                     rest into the payload"
+                    "the headers have {length} bytes, with 3 for the lengths of each, and {MOST} is the most: put the rest \
+                     into the payload"
                 ));
             }
         }

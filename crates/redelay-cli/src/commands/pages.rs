@@ -118,7 +118,7 @@ mod tests {
     /// The page has the commands of all features.
     #[test]
     fn the_reference_of_the_documentation_is_that_of_the_command_line() {
-        if !cfg!(feature = "top") {
+        if !cfg!(all(feature = "top", feature = "exporter")) {
             return;
         }
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate.md");
