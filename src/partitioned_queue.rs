@@ -251,7 +251,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
     /// orders.offer(&17, Duration::from_secs(30)).await?;
     /// orders.offer(&18, Duration::from_secs(30)).id("order-18").replace().await?;
-    /// assert!(orders.job("order-18").cancel().await?);
+    /// assert!(orders.job("order-18").cancel().await?.is_removed());
     /// # Ok(())
     /// # }
     /// ```

@@ -395,12 +395,21 @@ async fn a_server_of_a_cluster_that_goes_on_refusing() {
     ];
     for (error, expected) in rows {
         gate.refuse(&[b"q", b"777777"], error, usize::MAX);
-        let offered = Outcome::of(&soon(async { delayed.offer(&777_777, HOUR).await }).await);
-        // The refusal may have ended the connection.
         let is_connected = || async { client.stats().connected };
-        until_async("it is connected", is_connected).await;
-        let put = Outcome::of(&soon(ready.put(&777_777)).await);
-        assert_eq!((offered, put), (expected, expected), "{error}");
+        // The refusal may end the connection, and a call that has just been written to it is unknown then: on
+        // a busy machine, that may be this one.
+        for tries in 1.. {
+            let offered = Outcome::of(&soon(async { delayed.offer(&777_777, HOUR).await }).await);
+            until_async("it is connected", is_connected).await;
+            let put = Outcome::of(&soon(ready.put(&777_777)).await);
+            let both = [offered, put];
+            if both == [expected; 2] {
+                break;
+            }
+            assert!(both.iter().all(|one| [expected, Unknown].contains(one)), "{error}: {both:?}");
+            assert!(tries < 10, "{error}: {both:?}");
+            until_async("it is connected", is_connected).await;
+        }
         assert_eq!(gate.counts().1, 0, "{error}: nothing is executed");
         gate.refuse_nothing();
         until_async("it is connected", is_connected).await;

@@ -120,7 +120,7 @@ async fn what_cannot_travel_is_refused_before_anything_is_stored() {
 
 /// Offers four jobs that expire, and waits until nobody can begin with them in time.
 async fn let_expire(server: &Server, delayed: &DelayedQueue<String>) {
-    let job = |number: &str| delayed.offer(number, Duration::ZERO).id(number.to_owned());
+    let job = |number: &str| delayed.offer(number, Duration::ZERO).id(number);
     job("1").expires_after(ms(100)).discard_if_expired().await.unwrap();
     job("2").expires_after(ms(100)).discard_if_expired().until_done().await.unwrap();
     job("3").expires_at(SystemTime::now() + ms(100)).until_done().await.unwrap();

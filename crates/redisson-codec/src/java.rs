@@ -69,8 +69,8 @@
 //! `wrapper-object com.acme.Step` and `wrapper-array com.acme.Step` for `As.WRAPPER_OBJECT` and
 //! `As.WRAPPER_ARRAY`.
 //!
-//! The types of this module carry values; they do not calculate. With the features `uuid`, `jiff`,
-//! `num-bigint` and `bigdecimal` they convert to and from the types of those crates.
+//! The types of this module carry values; they do not calculate. With the features `uuid-1`, `jiff-1`,
+//! `num-bigint-0-5` and `bigdecimal-0-4` they convert to and from the types of those crates.
 //!
 //! # Examples
 //! ```

@@ -24,7 +24,7 @@ const CALL: usize = 100;
 /// # Examples
 /// ```
 /// # fn example(state: redelay::delayed_queue::JobState) {
-/// if let redelay::delayed_queue::JobState::InFlight { attempt, since } = state {
+/// if let redelay::delayed_queue::JobState::InFlight { attempt, since, .. } = state {
 ///     println!("attempt {attempt}, since {since:?}");
 /// }
 /// # }

@@ -374,8 +374,8 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     let last = Play { queues, book: book.clone(), ids: plan.ids, lease: plan.lease, stop: stop.clone() };
     let (ready, delayed) = (last.queues.ready.clone(), last.queues.delayed.clone());
     let ids: Vec<String> = (0..plan.ids).map(|id| id.to_string()).collect();
-    // A call of unknown outcome may come late. A sweep frees what others have taken: otherwise, half a minute is
-    // between two passes.
+    // A call of unknown outcome may come late. A sweep frees what others have taken: otherwise, half a minute
+    // is between two passes.
     let done = async {
         loop {
             ready.dead_letters().requeue_all(usize::MAX).await.unwrap();

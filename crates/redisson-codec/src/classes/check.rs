@@ -132,7 +132,9 @@ impl Check<'_> {
         let compared = Compared { shape, classes, is_root };
         let declared = hierarchy.fields();
         let names = |name: &str| format!("{}.{name}", found.class);
-        for field in &found.fields {
+        // What `rest(…)` names has the properties that no field has.
+        let fields = found.fields.iter().enumerate().filter(|(at, _)| Some(*at) != found.rest);
+        for (_, field) in fields {
             if !declared.iter().any(|declared| declared.field.name == field.name) {
                 let missing = declared.iter().map(|declared| declared.field.name.as_str());
                 let missing = missing.filter(|name| !found.fields.iter().any(|field| field.name == *name));

@@ -375,6 +375,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         {
             self.check(expected.name, class, at)?;
         }
+        self.has_no_class_inside()?;
         let mut map = MapReader::new(self.element(*id), entries);
         self.placed(visitor.visit_map(&mut map))
     }

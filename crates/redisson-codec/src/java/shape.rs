@@ -229,6 +229,19 @@ impl<'a> Named<'a> {
         named
     }
 
+    /// The same, unless a word in front of the class is not known: it would be written as a part of the
+    /// class.
+    fn checked(name: &'a str) -> Result<Self, String> {
+        let named = Self::of(name);
+        match named.class.rsplit_once(' ') {
+            None => Ok(named),
+            Some((words, class)) => Err(format!(
+                "`{words}` in front of `{class}` is not known: the words are `final`, `record`, `abstract(…)`, \
+                 `tag(…)`, `wrapper-object`, `wrapper-array`, `order(…)`, `nulls(…)`, `any(…)` and `rest(…)`"
+            )),
+        }
+    }
+
     /// Takes a word off the class, if one is there.
     fn word(&mut self) -> bool {
         // The list of a word may have spaces in it.

@@ -1,14 +1,16 @@
 //! Object mappers of an application. What Redisson writes with each is in the vectors `mapper-…`;
 //! `Mappers.java` has the mappers and the values.
 
+use std::collections::BTreeMap;
+
 use codec::java::{self, Date, Duration, Instant, LocalDate, LocalDateTime, Uuid, Value};
 use codec::{JsonJackson, Mapper, WithMapper};
 use redelay_compat_values::annotated::*;
 use redelay_compat_values::clock::Clock;
 use redelay_compat_values::tasks::*;
 use redelay_compat_values::zoo::{Entries, Status};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::places::is;
 use super::*;
@@ -168,4 +170,26 @@ fn what_a_value_keeps() {
             assert_eq!(String::from_utf8(written).unwrap(), payload, "{value:?} {codec:?}");
         }
     }
+}
+
+/// The class of a map that another mapper has written is not an entry of it.
+#[test]
+fn classes_in_maps_of_another_mapper() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "com.acme.M")]
+    struct WithMap {
+        attrs: BTreeMap<String, String>,
+    }
+    let payload = br#"{"@class":"com.acme.M","attrs":{"@class":"java.util.HashMap","a":"x"}}"#;
+    let value = WithMap { attrs: [("a".into(), "x".into())].into() };
+    assert_eq!(Codec::<WithMap>::decode(&JsonJackson, payload).unwrap(), value);
+    for mapper in [Mapper::new().wrapper_array(), Mapper::new().without_classes()] {
+        let error =
+            Codec::<WithMap>::decode(&JsonJackson.with_mapper(mapper), payload).unwrap_err().to_string();
+        assert!(error.contains("found an `@class` in a map: this looks like `JsonJackson`"), "{error}");
+    }
+    // A key of this name that names no class of a map is one.
+    let other = br#"{"attrs":{"@class":"com.acme.Order","a":"x"}}"#;
+    let codec = JsonJackson.with_mapper(Mapper::new().without_classes());
+    assert_eq!(Codec::<WithMap>::decode(&codec, other).unwrap().attrs["@class"], "com.acme.Order");
 }

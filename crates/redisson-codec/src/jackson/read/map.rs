@@ -5,9 +5,9 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 
 use super::ValueReader;
 use crate::jackson::failure::{Failure, Outcome};
-use crate::jackson::mapper::REDISSON;
-use crate::jackson::node::{Key, Node};
-use crate::jackson::value;
+use crate::jackson::mapper::{REDISSON, Typing};
+use crate::jackson::node::{Is, Key, Node};
+use crate::jackson::value::{self, as_text};
 use crate::java::class::ClassKind;
 use crate::java::path::Step;
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -20,6 +20,24 @@ pub(super) struct MapReader<'n, 'a, I> {
     value: Option<&'n Node<'a>>,
     /// How many entries were begun.
     begun: usize,
+}
+
+impl ValueReader<'_, '_> {
+    /// Refuses a map that another mapper has written: its class would be an entry of it, and be written back
+    /// as one.
+    pub(super) fn has_no_class_inside(&self) -> Outcome<()> {
+        if self.context.mapper.typing == Typing::Property {
+            return Ok(());
+        }
+        let Is::Object(entries) = &self.node.is else { return Ok(()) };
+        match entries.first() {
+            Some((key, class)) if key.text() == "@class" && as_text(class).is_some_and(value::is_map) => {
+                let why = "found an `@class` in a map: this looks like `JsonJackson` without `wrapper_array()` and `without_classes()`";
+                Err(Failure::new(why).at(class.at))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<'n, 'a, I> MapReader<'n, 'a, I> {

@@ -231,7 +231,7 @@ impl Inference {
         if let Some(&known) = self.structs.get(&(name, rust)) {
             return Ok(known);
         }
-        let named = Named::of(name);
+        let named = Named::checked(name)?;
         if named.form == Form::Abstract {
             return Err("`abstract` goes with an enum".to_owned());
         }
@@ -308,7 +308,7 @@ impl Inference {
         if let Some(&known) = self.choices.get(&(name, rust)) {
             return Ok(known);
         }
-        let named = Named::of(name);
+        let named = Named::checked(name)?;
         if named.has_properties() {
             return Err(PROPERTIES.to_owned());
         }
@@ -349,7 +349,7 @@ impl Inference {
     }
 
     fn constants(&mut self, name: &'static str, variants: &'static [&'static str]) -> Result<usize, String> {
-        let named = Named::of(name);
+        let named = Named::checked(name)?;
         if named.tag.is_some() {
             return Err(TAG.to_owned());
         }
@@ -486,6 +486,30 @@ mod tests {
         assert_eq!(classes(mixed), names);
         assert_eq!(classes(Shape::of::<Level>().unwrap()), ["com.acme.Level$1", "com.acme.Level$2"]);
         refused::<Misspelt>("the value", "`abstract(…)` names `Mid`, which is no constant of the enum");
+    }
+
+    #[test]
+    fn words_that_are_not_known() {
+        #[derive(Deserialize)]
+        #[serde(rename = "fnal com.acme.Order")]
+        #[allow(dead_code)]
+        struct Misspelt {
+            id: i64,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename = "final res(more) com.acme.Order")]
+        #[allow(dead_code)]
+        struct InAList {
+            id: i64,
+        }
+        refused::<Misspelt>(
+            "the value",
+            "`fnal` in front of `com.acme.Order` is not known: the words are `final`",
+        );
+        refused::<InAList>(
+            "res(more) com.acme.Order",
+            "`res(more)` in front of `com.acme.Order` is not known",
+        );
     }
 
     fn kind<T: DeserializeOwned + 'static>() -> Kind {
