@@ -503,7 +503,7 @@ mod tests {
             id: i64,
         }
         refused::<Misspelt>(
-            "the value",
+            "fnal com.acme.Order",
             "`fnal` in front of `com.acme.Order` is not known: the words are `final`",
         );
         refused::<InAList>(

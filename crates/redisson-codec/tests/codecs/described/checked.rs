@@ -55,6 +55,19 @@ fn what_the_payload_cannot_show() {
     assert_eq!(transient, ["a.Stock.text: transient in Java: it is in no payload of Kryo"]);
 }
 
+/// What `rest(…)` names is no field of the class.
+#[test]
+fn a_struct_that_keeps_unknown_properties() {
+    #[derive(Deserialize)]
+    #[serde(rename = "rest(more) a.Stock")]
+    #[allow(dead_code)]
+    struct Stock {
+        sku: Option<i64>,
+        more: HashMap<String, java::Value>,
+    }
+    assert!(differences::<Stock>("class a.Stock { Long sku; }").is_empty());
+}
+
 #[derive(Deserialize)]
 #[serde(rename = "a.Way", rename_all = "UPPERCASE")]
 #[allow(dead_code)]
