@@ -344,7 +344,8 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     let (mut playing, mut clients) = (JoinSet::new(), Vec::new());
     let mut random = Rng::with_seed(plan.seed);
     for (role, moves) in &plan.clients {
-        let connecting = Client::builder().url(way.url()).connect_timeout(MINUTE).transfer(*moves);
+        let connecting = Client::builder().url(way.url()).client_name("member").connect_timeout(MINUTE);
+        let connecting = connecting.transfer(*moves);
         let connecting = connecting.command_timeout(COMMAND_TIMEOUT).sweep_interval(Duration::from_secs(1));
         let queues = Queues::of_numbers(connecting).await;
         clients.push(queues.client.clone());
