@@ -59,25 +59,25 @@ scripts! {
     OFFER_THROTTLED: "d4a5f8291cd711fec0ac874a71d382d48f5aa779",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch],
         ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "dc4e30f779d10d72c83fbc5eaa76750fd09ab767",
+    OFFER_HELD: "46c59c498023edebc9d7d26f9edf82ac2f764b4e",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, target, inbox, messages, retries, dead,
          dead_messages, control, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "98ce4dd668e7fd2cbbdcab979c5ec6f603a6f5a2",
+    CANCEL_JOBS: "1b569df1f9e1ff0989f0cbbf52f198379e20a5b8",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "59eb0f65d2ff43ee7b045b2b78a1234a21be7093",
+    JOB_STATES: "6573740d1a6af334d5c152c999ecc87c0e0861d8",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "d02def293409d8d8e070cbb089ca14ef81efa7a6", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "e8c5c1446631aeeae072bc29c19d18b47b111629",
+    SWEEP_JOBS: "955d78b54778a0e5bf59a2471ec9c686cd3e135c",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "e1809eb98a5fe4c4a082a2d578794a7993f90f2c",
+    RESCHEDULE_JOB: "c7cef3ec2ae426a76def49fa6fadf2a0bf732bbe",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
@@ -87,7 +87,7 @@ scripts! {
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "0f9e5421984646ce1e0878add3b62c05c9545657", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "32fca11f82a228ddb050c40fc1e2e92c32742a0d", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -116,7 +116,7 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "6c1715a64d532362cfa8b7ad45dd5ff5f316e0af",
+    RECEIVE: "2b629f57369d56c88d26c56baf29ab8e88350482",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
@@ -128,7 +128,7 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "5ccebe6737f7b65909c1198bdd65cf53cef70849",
+    REQUEUE_DEAD: "24960419f9ef15936c7edbc001a4e301d72fe9af",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
         ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
@@ -137,7 +137,7 @@ scripts! {
     REMOVE_MESSAGE: "bdabb9833a8198ce9d87fb97515480e3075cc50d",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "9a9ec206153b242423d250fe53589fe351bd94ab",
+    RELEASE_ALL: "748a167449b992d34dc04e8dfe2f42b05beffed4",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];

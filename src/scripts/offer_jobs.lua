@@ -10,8 +10,8 @@
 --        The data: flags of parts/note.lua (1 byte), what the expiry counts from ('0': an epoch, 'n'ow, or '-' if there is none),
 --        expiry in ms (6, big-endian), headers
 -- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false;
---        for each job, or the first ones, 'stored', 'kept', 'replaced', 'running' or 'throttled', and the due time, when it is tried again, when it
---        died or the end of the throttling, epoch ms}
+--        for each job, or the first ones, 'stored', 'kept', 'replaced', 'running' or 'throttled', and the due time, the time
+--        of the next try, or the end of the throttling, epoch ms}
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
 --        or {false}: nothing is stored, and the script with parts/holder.lua is needed
 -- Clock  the server's (TIME), rounded up, so that nothing is due early

@@ -66,14 +66,12 @@ local function release(members, are_deliveries)
         local is_other = are_deliveries and record and string.sub(record, 2, 5) ~= string.sub(member, 17)
         -- Once, also if it is in both sets.
         if record and is_readable(record) and not is_other then
-            if is_cancelled(record, id) then
-                end_job(data_in(record), id)
-            else
+            if not end_cancelled(record, id) then
                 redis.call('LPUSH', KEYS.target, payload_in(record))
                 make_ready(record, id, true)
                 released = released + 1
+                redis.call('HDEL', KEYS.messages, id)
             end
-            redis.call('HDEL', KEYS.messages, id)
         end
         if are_deliveries then
             redis.call('ZREM', KEYS.leases, member)

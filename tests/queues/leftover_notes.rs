@@ -216,15 +216,18 @@ async fn what_goes_back_in_the_call_that_claims_it_keeps_its_id() {
     let server = Server::start();
     let (client, queue, delayed) = text_queues(&server).await;
     let receiver = queue.receiver();
-    for _ in 0..10 {
+    for round in 0..10 {
         delayed.offer("x", Duration::ZERO).id("a").until_done().await.unwrap();
         ready(&server, 1).await;
         // The first one has its message, and is dropped without reading it.
         let mut first = Box::pin(receiver.receive());
         assert!(futures::poll!(&mut first).is_pending());
         until_async("it is claimed", || async { server.list(TARGET).is_empty() }).await;
-        // Its reply is here, too. Later, the test would show nothing.
-        tokio::time::sleep(ms(20)).await;
+        // Each round claims it twice.
+        until_async("it is handed out", || async {
+            queue.stats().await.unwrap().receiving.received == 2 * round + 1
+        })
+        .await;
         server.cmd(["HDEL", CONTROL, "notes"]);
         drop(first);
         let delivery = receiver.try_receive().await.unwrap().unwrap();

@@ -1,5 +1,5 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, DISCARDED, data_of, due_in, id_in, has_flag, with_flag, expires_in, without_expiry, entry_with, check_notes, first_note,
+-- Provides  HOLDS, DISCARDED, data_of, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, first_note,
 --           next_note, add_note, remove_first_note, remove_note, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
 -- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
@@ -31,14 +31,13 @@ local function has_flag(data, flag)
     return math.floor(flags_in(data) / flag) % 2 == 1
 end
 
--- The same data with a flag, or without it.
-local function with_flag(data, flag, is_set)
-    if has_flag(data, flag) == is_set then
+-- The same data of a job that does not hold its id.
+local function without_hold(data)
+    if not has_flag(data, HOLDS) then
         return data
     end
     local at = 8 + string.byte(data, 7)
-    local flags = flags_in(data) + (is_set and flag or -flag)
-    return string.sub(data, 1, at - 1) .. string.char(flags) .. string.sub(data, at + 1)
+    return string.sub(data, 1, at - 1) .. string.char(flags_in(data) - HOLDS) .. string.sub(data, at + 1)
 end
 
 -- When it expires, epoch ms; 0 if it does not.

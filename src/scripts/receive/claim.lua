@@ -63,10 +63,7 @@ function Claims.retries(claims, most, now)
                 return
             end
             claims.bytes = bytes
-            if is_cancelled(record, id) then
-                redis.call('HDEL', KEYS.messages, id)
-                end_job(data_in(record), id)
-            else
+            if not end_cancelled(record, id) then
                 local delivery, failed, lost = counts(record)
                 record = claimed_again(changed(record, delivery + 1, failed, lost, claims.policy), claims.first)
                 redis.call('HSET', KEYS.messages, id, record)
@@ -130,7 +127,7 @@ local function take_id(job, field)
     elseif is_ours and has_flag(job.data, HOLDS) and kind_of(field) == 'h' then
         job.first = first_of(field)
     else
-        job.data = with_flag(job.data, HOLDS, false)
+        job.data = without_hold(job.data)
     end
 end
 

@@ -1,6 +1,6 @@
 -- What becomes of jobs with data when their messages are claimed, given back or done. A part of the scripts that do so, behind
 -- parts/field, parts/note and receive/record.
--- Provides  are_notes_new, make_ready, end_job, rename_job, is_cancelled
+-- Provides  are_notes_new, make_ready, end_job, rename_job, end_cancelled
 local has_added = false
 
 -- Whether this call has added notes, which its claims may need.
@@ -53,8 +53,13 @@ local function rename_job(data, message, other)
     end
 end
 
--- Whether somebody has asked to cancel it. Then it is not delivered again.
-local function is_cancelled(record, message)
+-- Ends a message whose job was cancelled, instead of delivering it again. Returns whether it was.
+local function end_cancelled(record, message)
     local id, field = held_by(data_in(record), message)
-    return id and kind_of(field) == 'c'
+    if not id or kind_of(field) ~= 'c' then
+        return false
+    end
+    redis.call('HDEL', KEYS.messages, message)
+    redis.pcall('HDEL', KEYS.jobs, id)
+    return true
 end

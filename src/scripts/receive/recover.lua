@@ -142,9 +142,8 @@ local function recover(noted, now, silences, spared)
                 local delivery, failed, lost = counts(record)
                 lost = lost + 1
                 record = changed(record, delivery, failed, lost, stored_policy(record))
-                if is_cancelled(record, id) then
-                    redis.call('HDEL', KEYS.messages, id)
-                    end_job(data_in(record), id)
+                if end_cancelled(record, id) then
+                    -- It is gone.
                 elseif lost >= most then
                     dead = dead + 1
                     bury(id, record, now, 'lost', '')

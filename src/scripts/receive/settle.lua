@@ -113,9 +113,7 @@ local function settle(noted, now, verb, member, ms, reason, error)
         return '0'
     end
     local delivery, failed, lost = counts(record)
-    if is_cancelled(record, id) then
-        redis.call('HDEL', KEYS.messages, id)
-        end_job(data_in(record), id)
+    if end_cancelled(record, id) then
         return '1'
     end
     if verb == 'x' then

@@ -32,7 +32,8 @@ impl ValueReader<'_, '_> {
         let Is::Object(entries) = &self.node.is else { return Ok(()) };
         match entries.first() {
             Some((key, class)) if key.text() == "@class" && as_text(class).is_some_and(value::is_map) => {
-                let why = "found an `@class` in a map: this looks like `JsonJackson` without `wrapper_array()` and `without_classes()`";
+                let why = "found an `@class` in a map: this looks like `JsonJackson` without `wrapper_array()` and \
+                           `without_classes()`";
                 Err(Failure::new(why).at(class.at))
             }
             _ => Ok(()),
