@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use redelay::inspector::{LeftoverKind, Place};
 use redelay_fixture::Server;
-use redelay_support::{HOUR, ORDERED_LIST, TIMEOUT_SET, soon, still_builder, still_text_queues};
+use redelay_support::{HOUR, ORDERED_LIST, SELDOM, TIMEOUT_SET, soon, still_builder, still_text_queues};
 
 use super::reads::fill;
 
@@ -117,7 +117,7 @@ async fn what_only_one_of_two_keys_has_is_found() {
     let (client, ready, delayed) = still_text_queues(&server).await;
     for n in 0..40 {
         soon(ready.put(&n.to_string())).await.unwrap();
-        let schedule = delayed.schedule(format!("{n}")).every(HOUR);
+        let schedule = delayed.schedule(format!("{n}")).every(SELDOM);
         soon(schedule.upsert(&"run".to_owned())).await.unwrap();
         soon(delayed.offer(&"job".to_owned(), HOUR).id(format!("job-{n}")).into_future()).await.unwrap();
     }
