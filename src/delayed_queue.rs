@@ -26,7 +26,7 @@ mod store;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use crate::recurrence::Missed;
+pub use crate::recurrence::{Missed, Overlap};
 pub use crate::wire::entry::EntryFormat;
 pub use canceller::Cancelled;
 pub use job::{Job, JobOffer, JobState, Offered, PendingJob};

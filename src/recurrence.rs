@@ -44,6 +44,32 @@ pub enum Missed {
     UpTo(u32),
 }
 
+/// What happens to a run of a schedule whose runs do not overlap, if an earlier run is not done at its time.
+/// [`Schedule::no_overlap`](crate::delayed_queue::Schedule::no_overlap) accepts this.
+///
+/// # Examples
+/// ```no_run
+/// # use std::time::Duration;
+/// # async fn example(imports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+/// use redelay::delayed_queue::Overlap;
+///
+/// let hourly = imports.schedule("hourly").every(Duration::from_secs(3600)).no_overlap(Overlap::Queue);
+/// hourly.upsert("all shops").await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Overlap {
+    /// The run is dropped.
+    Skip,
+    /// The run is offered when the earlier one is done, at most about a second later. While one run waits,
+    /// later ones are [missed](Missed): with [`Missed::Skip`], they are dropped; with the others, the latest
+    /// of them follow, one after the other.
+    Queue,
+}
+
 /// The most missed runs that are offered late.
 const MOST_MISSED: u32 = 1000;
 /// How far back missed runs are looked for first, ms.
@@ -59,6 +85,8 @@ pub(crate) struct Recurrence {
     pub(crate) start: Option<u64>,
     pub(crate) end: Option<u64>,
     pub(crate) missed: Missed,
+    /// `None`: runs may overlap.
+    pub(crate) no_overlap: Option<Overlap>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

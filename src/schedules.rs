@@ -1,5 +1,7 @@
 //! Schedules on the server: how they are read, and changed if no other client has changed them.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 
 use crate::conn::{Command, Conn, OpError, Reply};
@@ -58,8 +60,7 @@ pub(crate) async fn exist(conn: &Conn, keys: &Keys) -> Result<bool, OpError> {
 
 /// Reads schedules in the order of their next runs: at most `most` of them, and fewer if they are long.
 pub(crate) async fn read(conn: &Conn, keys: &Keys, skip: usize, most: usize) -> Result<Found, OpError> {
-    let [schedules, records] = keys.schedules();
-    let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(skip).number(most);
+    let call = scripts::READ_SCHEDULES.of(keys, None).number(skip).number(most);
     found(call.only_reads().run(conn).await?)
 }
 
@@ -69,18 +70,55 @@ pub(crate) async fn read_these(
     keys: &Keys,
     names: impl IntoIterator<Item = Bytes>,
 ) -> Result<Vec<Named>, OpError> {
-    let [schedules, records] = keys.schedules();
-    let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(0).number(0).args(names);
+    let call = scripts::READ_SCHEDULES.of(keys, None).number(0).number(0).args(names);
     Ok(found(call.only_reads().run(conn).await?)?.schedules)
 }
 
 /// Reads the schedule of this name.
 pub(crate) async fn read_one(conn: &Conn, keys: &Keys, name: &Bytes) -> Result<(u64, Named), OpError> {
-    let [schedules, records] = keys.schedules();
-    let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(0).number(1).arg(name.clone());
+    let call = scripts::READ_SCHEDULES.of(keys, None).number(0).number(1).arg(name.clone());
     let Found { now, mut schedules, .. } = found(call.only_reads().run(conn).await?)?;
     let absent = || Named { name: name.clone(), next: None, score: Bytes::new(), bytes: None };
     Ok((now, schedules.pop().unwrap_or_else(absent)))
+}
+
+/// Which of these schedules, up to 100, have a run that is not done: it is pending, ready, in flight or waits for
+/// a retry. Those whose runs may overlap have none.
+pub(crate) async fn running(
+    conn: &Conn,
+    keys: &Keys,
+    schedules: impl Iterator<Item = (&Bytes, &Record)>,
+) -> Result<Vec<bool>, OpError> {
+    let ids: Vec<_> = schedules.map(|(name, record)| run_of(name, record)).collect();
+    let mut asked: VecDeque<_> = ids.iter().flatten().cloned().collect();
+    let mut words = VecDeque::with_capacity(asked.len());
+    while !asked.is_empty() {
+        let call = scripts::JOB_STATES.of(keys, None).args(asked.iter().cloned()).only_reads();
+        let reply = call.run(conn).await?.into_array()?;
+        // A word, a number, a time and a text of each.
+        let known = reply.len() / 4;
+        if known == 0 || known > asked.len() || reply.len() % 4 != 0 {
+            return Err(conn.desynchronised());
+        }
+        asked.drain(..known);
+        words.extend(reply.into_iter().step_by(4));
+    }
+    let is_running = |id: Option<Bytes>| {
+        let Some(word) = id.and_then(|_| words.pop_front()) else { return Ok(false) };
+        Ok(!matches!(&word.into_bytes()?[..], b"none" | b"dead"))
+    };
+    ids.into_iter().map(is_running).collect()
+}
+
+/// The id of the last run, if it holds that until it is done.
+pub(crate) fn run_of(name: &[u8], record: &Record) -> Option<Bytes> {
+    let holds = record.recurrence.no_overlap.is_some() && record.last > 0;
+    holds.then(|| run_id(name, record.last))
+}
+
+/// The id of a run.
+fn run_id(name: &[u8], run: u64) -> Bytes {
+    [name, format!("@{run}").as_bytes()].concat().into()
 }
 
 fn found(reply: Reply) -> Result<Found, OpError> {
@@ -116,17 +154,8 @@ pub(crate) async fn change(
     step: &Step,
 ) -> Result<(Change, Option<f64>), OpError> {
     let name = &old.name;
-    let id = |run: u64| Bytes::from([name, format!("@{run}").as_bytes()].concat());
-    let [schedules, records] = keys.schedules();
-    let named = [
-        keys.timeout_set(),
-        keys.ordered_list(),
-        keys.channel(),
-        &keys.jobs(),
-        keys.scratch(),
-        &schedules,
-        &records,
-    ];
+    let id = |run: u64| run_id(name, run);
+    let hold = step.record.as_ref().is_some_and(|record| record.recurrence.no_overlap.is_some());
     let (withdrawn, withdrawn_id) = step
         .withdrawn
         .as_ref()
@@ -137,7 +166,7 @@ pub(crate) async fn change(
         [Bytes::from(run.to_string()), id.clone(), entry::pack_job(&id, payload)]
     });
     let reply = scripts::CHANGE_SCHEDULE
-        .on(&named)
+        .of(keys, None)
         .arg(name.clone())
         .arg(old.bytes.clone().unwrap_or_default())
         .arg(old.score.clone())
@@ -145,6 +174,7 @@ pub(crate) async fn change(
         .arg(step.next.map_or_else(|| "inf".to_owned(), |next| next.to_string()))
         .arg(withdrawn)
         .arg(withdrawn_id)
+        .number(u8::from(hold))
         .args(runs)
         .run(conn)
         .await?;

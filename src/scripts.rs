@@ -81,9 +81,9 @@ scripts! {
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "00218ffd7d1b341d2fb491ebc0fd186e9780b3ab",
-        [timeout_set, ordered_list, channel, jobs, scratch, schedules, records],
-        ["parts/permitted", "parts/field", "parts/job", "change_schedule"];
+    CHANGE_SCHEDULE: "ea37102bb087b46f712329790c01deaeae00eff3",
+        [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
+        ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/held_offers", "change_schedule"];
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
@@ -177,6 +177,15 @@ impl Script {
     pub(crate) fn on(&'static self, keys: &[&Bytes]) -> Call {
         debug_assert_eq!(keys.len(), self.keys.len(), "number of keys");
         Call { script: self, command: Command::script(self.sha1).script_keys(keys.iter().copied().cloned()) }
+    }
+
+    /// The same on the keys of this queue, by their names; `receipt` is the one that is not of the queue alone.
+    pub(crate) fn of(&'static self, keys: &Keys, receipt: Option<&Bytes>) -> Call {
+        let key = |name: &&str| match (*name, receipt) {
+            ("receipt", Some(receipt)) => receipt.clone(),
+            (name, _) => keys.named(name),
+        };
+        Call { script: self, command: Command::script(self.sha1).script_keys(self.keys.iter().map(key)) }
     }
 
     /// What is sent to the server: the source without comments, indentation and blank lines, between two

@@ -13,7 +13,7 @@ use super::batch::{OpenBatch, Requests};
 use crate::conn::{Conn, OpError, Reply};
 use crate::pacing::yield_once;
 use crate::scripts;
-use crate::wire::keys::{Keys, MessageKeys, new_id};
+use crate::wire::keys::{Keys, new_id};
 
 /// The most jobs of one call.
 const CALL: usize = 1000;
@@ -131,29 +131,12 @@ impl Canceller {
         ids: &[&Bytes],
         on_result: &mut impl FnMut(&Bytes, Cancelled),
     ) -> Result<(), OpError> {
-        let keys = &self.keys;
-        let MessageKeys { inbox, messages, retries, dead, dead_messages, channel, .. } = &keys.of_messages();
-        let [notes, more_notes] = keys.notes();
         let mut left = ids.to_vec();
         let mut from: i64 = if left.len() > ALONE { 0 } else { -1 };
         let mut passes = 1;
         while !left.is_empty() {
             let call = scripts::CANCEL_JOBS
-                .on(&[
-                    keys.timeout_set(),
-                    keys.ordered_list(),
-                    &keys.jobs(),
-                    keys.scratch(),
-                    &notes,
-                    keys.target(),
-                    inbox,
-                    messages,
-                    retries,
-                    dead,
-                    dead_messages,
-                    channel,
-                    &more_notes,
-                ])
+                .of(&self.keys, None)
                 .number(CANCEL_US)
                 .number(from)
                 .arg(new_id())

@@ -19,7 +19,6 @@ use crate::conn::Reply;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
 use crate::scripts;
-use crate::wire::keys::MessageKeys;
 use crate::wire::{entry, time};
 pub use offer::JobOffer;
 pub use sending::Offered;
@@ -318,27 +317,8 @@ impl<T: 'static> Job<T> {
     }
 
     async fn set_due(&self, op: Op<'_>, when: When, time: u64) -> Result<bool> {
-        let keys = &self.queue.queue.keys;
-        let MessageKeys { inbox, messages, retries, dead, dead_messages, channel, .. } = &keys.of_messages();
-        let [notes, more_notes] = keys.notes();
-        let call = scripts::RESCHEDULE_JOB
-            .on(&[
-                keys.timeout_set(),
-                keys.channel(),
-                &keys.jobs(),
-                &notes,
-                keys.target(),
-                inbox,
-                messages,
-                retries,
-                dead,
-                dead_messages,
-                channel,
-                &more_notes,
-            ])
-            .arg(when.base())
-            .number(time)
-            .arg(self.id.clone());
+        let call = scripts::RESCHEDULE_JOB.of(&self.queue.queue.keys, None);
+        let call = call.arg(when.base()).number(time).arg(self.id.clone());
         let reply = op.run(call).await.inspect_err(|error| op.on_lost(error))?;
         if reply == Reply::Nil {
             return Ok(false);

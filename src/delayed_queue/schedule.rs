@@ -9,7 +9,7 @@ use super::DelayedQueue;
 use super::store::When;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
-use crate::recurrence::{self, Missed, Record, Recurrence, State, Step};
+use crate::recurrence::{self, Missed, Overlap, Record, Recurrence, State, Step};
 use crate::schedules::LONGEST_NAME;
 use crate::wire::entry::{self, EntryFormat};
 use crate::wire::time;
@@ -60,6 +60,7 @@ pub struct Schedule<T> {
     start: Option<SystemTime>,
     end: Option<SystemTime>,
     missed: Missed,
+    no_overlap: Option<Overlap>,
 }
 
 impl<T> fmt::Debug for Schedule<T> {
@@ -93,6 +94,7 @@ impl<T: 'static> DelayedQueue<T> {
             start: None,
             end: None,
             missed: Missed::Skip,
+            no_overlap: None,
         }
     }
 }
@@ -209,6 +211,34 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
+    /// Never lets two runs overlap: while a run is pending, ready, in flight or waits for a retry, `overlap`
+    /// says what happens to the next one. By default, runs may overlap.
+    ///
+    /// A run holds its id until it is done, as with [`JobOffer::until_done`]: receivers and workers
+    /// acknowledge it. A run that `take` or a Java service takes is done when it is taken, and a dead letter
+    /// holds no run back. Each run is stored when its time has come, not ahead, by a redelay client that
+    /// transfers the queue.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(imports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// use redelay::delayed_queue::Overlap;
+    ///
+    /// // Every ten minutes, unless the previous import still runs.
+    /// let import = imports.schedule("import").every(Duration::from_secs(600));
+    /// import.no_overlap(Overlap::Skip).upsert("all shops").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`JobOffer::until_done`]: crate::delayed_queue::JobOffer::until_done
+    #[must_use]
+    pub fn no_overlap(mut self, overlap: Overlap) -> Self {
+        self.no_overlap = Some(overlap);
+        self
+    }
+
     /// Stores the schedule with the payload of its runs, and the next run. Returns when that is; `None` if
     /// the schedule is paused, or if there are no more runs. For an equal schedule, that is the stored run,
     /// which may be due already.
@@ -238,8 +268,10 @@ impl<T: 'static> Schedule<T> {
     pub async fn upsert(&self, value: impl AsValue<T>) -> Result<Option<SystemTime>> {
         let op = self.op("schedule().upsert")?;
         let payload = op.encode(&*self.queue.codec, value)?;
-        let record = Record { recurrence: self.recurrence(op)?, payload, last: 0, is_paused: false };
-        let differs = |state: &State| !state.record.is_like(&record);
+        let record = Record { recurrence: self.recurrence(op)?, payload, last: 0, held: 0, is_paused: false };
+        // Runs that do not overlap were not stored ahead.
+        let differs =
+            |state: &State| !state.record.is_like(&record) && state.record.recurrence.no_overlap.is_none();
         let upsert = |state: Result<Option<State>>, now| {
             Step::upsert(state?.as_ref(), record.clone(), now).map_err(|why| op.invalid(why))
         };
@@ -269,7 +301,7 @@ impl<T: 'static> Schedule<T> {
         let millis =
             |at: Option<SystemTime>| at.map(time::epoch_millis).transpose().map_err(|why| op.invalid(why));
         let (start, end) = (millis(self.start)?, millis(self.end)?);
-        Ok(Recurrence { when, start, end, missed: self.missed })
+        Ok(Recurrence { when, start, end, missed: self.missed, no_overlap: self.no_overlap })
     }
 
     /// Reads the schedule. `None` if there is none.
@@ -283,14 +315,15 @@ impl<T: 'static> Schedule<T> {
     /// # Examples
     /// ```no_run
     /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
-    /// let next = reports.schedule("nightly").get().await?.and_then(|nightly| nightly.next);
+    /// let next = reports.schedule("nightly").get().await?.and_then(|nightly| nightly.next_run);
     /// # Ok(())
     /// # }
     /// ```
     pub async fn get(&self) -> Result<Option<StoredSchedule<T>>> {
         let op = self.op("schedule().get")?.reading();
-        let (_, state) = self.state(op).await?;
-        state.map(|state| self.queue.stored(op, &self.name, state)).transpose()
+        let (_, Some(state)) = self.state(op).await? else { return Ok(None) };
+        let is_running = self.queue.running(op, &[(&self.name, &state)]).await?.contains(&true);
+        self.queue.stored(op, &self.name, state, is_running).map(Some)
     }
 
     /// The next runs after now, by the server's clock, up to `count` or 10,000 of them. Empty if the schedule
@@ -405,7 +438,7 @@ impl<T: 'static> Schedule<T> {
     }
 
     /// Offers the payload of the schedule now, as an additional run, even while it is paused. Returns false
-    /// if there is no such schedule.
+    /// if there is no such schedule; or if runs do not [overlap](Self::no_overlap), and one is not done.
     ///
     /// # Errors
     /// Those of [`Offer`](crate::delayed_queue::Offer).
@@ -424,6 +457,9 @@ impl<T: 'static> Schedule<T> {
     pub async fn trigger(&self) -> Result<bool> {
         let op = self.op("schedule().trigger")?;
         let (_, Some(state)) = self.state(op).await? else { return Ok(false) };
+        if state.record.recurrence.no_overlap.is_some() {
+            return self.trigger_alone(op).await;
+        }
         let entry = entry::pack(self.queue.format, &state.record.payload);
         let stored = self.queue.batcher.store(When::After, 0, entry).await;
         stored.map_err(|error| op.failed(error))?;

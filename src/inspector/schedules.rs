@@ -1,14 +1,22 @@
 //! Schedules, by their names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 
 use super::Inspector;
+use super::look::Look;
 use super::place::{Inner, Place};
+use crate::conn::{Command, Reply};
 use crate::delayed_queue::StoredSchedule;
 use crate::error::{Error, Result};
-use crate::schedules::Named;
+use crate::recurrence::State;
+use crate::schedules::{Named, run_of};
+
+/// Where the id of the message begins in the field of a job: src/scripts/parts/field.lua.
+const MESSAGE: usize = 13;
+/// How many runs one command asks for.
+const PAGE: usize = 1000;
 
 impl<T> From<&StoredSchedule<T>> for Place {
     fn from(schedule: &StoredSchedule<T>) -> Self {
@@ -18,7 +26,8 @@ impl<T> From<&StoredSchedule<T>> for Place {
 
 impl Inspector {
     /// Reads up to `limit` schedules in the order of their names, with the payloads that they offer. A
-    /// schedule that cannot be read is an error. Each call reads all names.
+    /// schedule that cannot be read is an error. Each call reads all names. `is_running` may be true for up to
+    /// a minute after a run was taken by [`take`](crate::BlockingQueue::take) or a Java service.
     ///
     /// # Errors
     /// As [`in_flight`](Self::in_flight).
@@ -30,7 +39,7 @@ impl Inspector {
     /// ```no_run
     /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
     /// for schedule in inspector.schedules("reports", None, 100).await?.into_iter().flatten() {
-    ///     println!("{}: {}, next {:?}", schedule.name, schedule.text, schedule.next);
+    ///     println!("{}: {}, next {:?}", schedule.name, schedule.text, schedule.next_run);
     /// }
     /// # Ok(())
     /// # }
@@ -56,16 +65,45 @@ impl Inspector {
         let contents = look.all_values(&records, &fields).await?;
         let schedules = named.into_iter().zip(contents).filter_map(|((name, score), bytes)| {
             let named = Named::new(name, score, bytes);
-            let state = match named.state() {
-                Ok(state) => state?,
+            match named.state() {
+                Ok(state) => Some(Ok((named.name, state?))),
                 Err(why) => {
                     let name = String::from_utf8_lossy(&named.name);
-                    return Some(Err(Error::invalid(format!("reading the schedule `{name}`"), why)));
+                    Some(Err(Error::invalid(format!("reading the schedule `{name}`"), why)))
                 }
-            };
-            let payload = state.record.payload.clone();
-            Some(Ok(StoredSchedule::new(&named.name, payload, state)))
+            }
         });
-        Ok(schedules.collect())
+        let schedules: Vec<Result<_>> = schedules.collect();
+        let runs = schedules.iter().flatten().filter_map(|(name, state)| run_of(name, &state.record));
+        let running = look.unfinished(&runs.collect::<Vec<_>>()).await?;
+        let stored = |(name, state): (Bytes, State)| {
+            let is_running = run_of(&name, &state.record).is_some_and(|run| running.contains(&run));
+            StoredSchedule::new(&name, state.record.payload.clone(), state, is_running)
+        };
+        Ok(schedules.into_iter().map(|read| read.map(stored)).collect())
+    }
+}
+
+impl Look {
+    /// Those of these runs, by their ids, whose jobs hold them and are no dead letters.
+    async fn unfinished(&self, runs: &[Bytes]) -> Result<HashSet<Bytes>> {
+        let fields = self.all_values(&self.keys.jobs(), runs).await?;
+        let mut unfinished = HashSet::new();
+        let mut messages = Vec::new();
+        for (run, field) in runs.iter().zip(fields) {
+            match field.as_deref().and_then(|field| field.split_at_checked(MESSAGE)) {
+                Some(([b'h', ..], _)) => drop(unfinished.insert(run.clone())),
+                Some(([b'm' | b'c', ..], message)) => messages.push((run, Bytes::copy_from_slice(message))),
+                _ => {}
+            }
+        }
+        for some in messages.chunks(PAGE) {
+            let ids = some.iter().map(|(_, message)| message.clone());
+            let ask = Command::new("ZMSCORE").arg(self.keys.of_messages().dead).args(ids);
+            let deaths = self.ask(ask).await?.into_array().map_err(|error| self.failed(error))?;
+            let alive = some.iter().zip(deaths).filter(|(_, death)| *death == Reply::Nil);
+            unfinished.extend(alive.map(|((run, _), _)| Bytes::clone(run)));
+        }
+        Ok(unfinished)
     }
 }

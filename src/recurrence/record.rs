@@ -4,6 +4,7 @@
 //! cron 0 3 * * *
 //! zone Europe/Berlin
 //! missed all 5
+//! no_overlap queue
 //! last 1795249257000
 //!
 //! "payload"
@@ -11,15 +12,17 @@
 
 use bytes::Bytes;
 
-use super::{Missed, Recurrence, When};
+use super::{Missed, Overlap, Recurrence, When};
 
 /// A schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) recurrence: Recurrence,
     pub(crate) payload: Bytes,
-    /// The time of the last run that is over, or 0.
+    /// The time of the last run that is over, or 0. If runs do not overlap: of the last one that was offered.
     pub(crate) last: u64,
+    /// The time of the run that is held back until the last one is done, or 0.
+    pub(crate) held: u64,
     pub(crate) is_paused: bool,
 }
 
@@ -30,7 +33,7 @@ impl Record {
     }
 
     pub(crate) fn pack(&self) -> Bytes {
-        let Recurrence { when, start, end, missed } = &self.recurrence;
+        let Recurrence { when, start, end, missed, no_overlap } = &self.recurrence;
         let mut lines = match when {
             When::Every(interval) => format!("every {interval}\n"),
             When::Cron { text, zone } => format!("cron {text}\nzone {zone}\n"),
@@ -50,7 +53,15 @@ impl Record {
                 Missed::UpTo(count) => Some(format!("all {count}")),
             },
         );
+        line(
+            "no_overlap",
+            no_overlap.map(|overlap| match overlap {
+                Overlap::Skip => "skip".into(),
+                Overlap::Queue => "queue".into(),
+            }),
+        );
         line("last", (self.last > 0).then(|| self.last.to_string()));
+        line("held", (self.held > 0).then(|| self.held.to_string()));
         if self.is_paused {
             lines.push_str("paused\n");
         }
@@ -61,7 +72,8 @@ impl Record {
     pub(crate) fn unpack(bytes: &Bytes) -> Option<Self> {
         let head = bytes.windows(2).position(|pair| pair == b"\n\n")?;
         let (mut when, mut zone) = (None, None);
-        let (mut start, mut end, mut missed, mut last, mut is_paused) = (None, None, Missed::Skip, 0, false);
+        let (mut start, mut end, mut missed, mut no_overlap) = (None, None, Missed::Skip, None);
+        let (mut last, mut held, mut is_paused) = (0, 0, false);
         for line in std::str::from_utf8(&bytes[..head]).ok()?.split('\n') {
             let (name, value) = line.split_once(' ').unwrap_or((line, ""));
             match (name, value) {
@@ -72,7 +84,10 @@ impl Record {
                 ("end", at) => end = Some(at.parse().ok()?),
                 ("missed", "once") => missed = Missed::Once,
                 ("missed", value) => missed = Missed::UpTo(value.strip_prefix("all ")?.parse().ok()?),
+                ("no_overlap", "skip") => no_overlap = Some(Overlap::Skip),
+                ("no_overlap", "queue") => no_overlap = Some(Overlap::Queue),
                 ("last", at) => last = at.parse().ok()?,
+                ("held", at) => held = at.parse().ok()?,
                 ("paused", "") => is_paused = true,
                 _ => return None,
             }
@@ -82,8 +97,8 @@ impl Record {
             (When::Every(interval), None) => When::Every(interval),
             _ => return None,
         };
-        let recurrence = Recurrence { when, start, end, missed };
-        Some(Self { recurrence, payload: bytes.slice(head + 2..), last, is_paused })
+        let recurrence = Recurrence { when, start, end, missed, no_overlap };
+        Some(Self { recurrence, payload: bytes.slice(head + 2..), last, held, is_paused })
     }
 }
 
@@ -100,12 +115,15 @@ mod tests {
                 start: Some(5),
                 end: None,
                 missed: Missed::UpTo(5),
+                no_overlap: Some(Overlap::Skip),
             },
             payload: Bytes::from_static(b"\n\n\xff"),
             last: 7,
+            held: 9,
             is_paused: true,
         };
-        let packed = b"cron 0 3 * * *\nzone Europe/Berlin\nstart 5\nmissed all 5\nlast 7\npaused\n\n\n\n\xff";
+        let packed =
+            b"cron 0 3 * * *\nzone Europe/Berlin\nstart 5\nmissed all 5\nno_overlap skip\nlast 7\nheld 9\npaused\n\n\n\n\xff";
         assert_eq!(record.pack(), packed[..]);
         assert_eq!(Record::unpack(&record.pack()), Some(record));
     }
@@ -124,6 +142,7 @@ mod tests {
             "every 5\nlast x\n\n",
             "every 5\nmissed all\n\n",
             "every 5\nmissed some\n\n",
+            "every 5\nno_overlap\n\n",
             "every 5\npaused now\n\n",
             "every 5\nlater 7\n\n",
             "every -5\n\n",
@@ -139,12 +158,13 @@ mod tests {
         fn any_record_comes_back(
             interval: u64, start: Option<u64>, end: Option<u64>, count: Option<u32>, last: u64, is_paused: bool,
             text in "[*0-9 ,/@A-Za-z#-]{1,40}", zone in "[A-Za-z/_+0-9-]{1,30}", is_cron: bool,
-            payload: Vec<u8>,
+            payload: Vec<u8>, overlap in 0..3usize, held: u64,
         ) {
             let when = if is_cron { When::Cron { text, zone } } else { When::Every(interval) };
             let missed = count.map_or(Missed::Once, Missed::UpTo);
-            let recurrence = Recurrence { when, start, end, missed };
-            let record = Record { recurrence, payload: payload.into(), last, is_paused };
+            let no_overlap = [None, Some(Overlap::Skip), Some(Overlap::Queue)][overlap];
+            let recurrence = Recurrence { when, start, end, missed, no_overlap };
+            let record = Record { recurrence, payload: payload.into(), last, held, is_paused };
             prop_assert_eq!(Record::unpack(&record.pack()), Some(record));
         }
 

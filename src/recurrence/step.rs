@@ -2,16 +2,20 @@
 
 use bytes::Bytes;
 
-use super::Record;
+use super::{Overlap, Record};
 
 /// The most bytes of payloads in one change, unless one payload is longer.
 const MOST_BYTES: usize = 256 * 1024;
+
+/// How often it is looked whether the run before one that is held back is done, ms.
+const HELD: u64 = 1000;
 
 /// A schedule on the server.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) record: Record,
-    /// The run whose entry is stored, or was.
+    /// The run whose entry is stored, or was. If runs do not overlap, the next time to decide whether there is
+    /// a run: its entry is stored then.
     pub(crate) next: Option<u64>,
     /// What to compare with before a change.
     pub(crate) bytes: Bytes,
@@ -46,12 +50,17 @@ impl Step {
         }
         let Some(old) = old else { return Ok(Some(Self::store(record, next))) };
         (record.last, record.is_paused) = (old.last(now), old.record.is_paused);
+        record.held = record.recurrence.no_overlap.and(old.held(now)).unwrap_or(0);
         Ok(Some(Self { withdrawn: old.withdrawn(now), ..Self::resumed(record, now)? }))
     }
 
-    /// The run whose entry was stored is due: the next ones. `None` if it is not due yet.
-    pub(crate) fn advance(state: &State, now: u64) -> Result<Option<Self>, String> {
+    /// The run whose entry was stored is due: the next ones. `None` if it is not due yet. If runs do not
+    /// overlap, `is_running` says whether the last one is not done.
+    pub(crate) fn advance(state: &State, now: u64, is_running: bool) -> Result<Option<Self>, String> {
         let Some(due) = state.next.filter(|due| *due <= now) else { return Ok(None) };
+        if let Some(overlap) = state.record.recurrence.no_overlap {
+            return Self::alone(state, overlap, due, now, is_running).map(Some);
+        }
         let mut record = state.record.clone();
         // The time may have been changed by hand.
         record.last = due.max(record.last);
@@ -69,6 +78,40 @@ impl Step {
         let missed = missed.into_iter().map(|run| (run, state.record.payload.clone()));
         step.stored = missed.chain(step.stored).collect();
         Ok(Some(step))
+    }
+
+    /// The time of a run that must not overlap has come, or that of a look at one that is held back.
+    fn alone(state: &State, overlap: Overlap, due: u64, now: u64, is_running: bool) -> Result<Self, String> {
+        let mut record = state.record.clone();
+        let rule = state.record.recurrence.rule()?;
+        let run = state.held(now).unwrap_or(due);
+        let following = |run: u64| rule.next(now.max(run));
+        record.held = 0;
+        match (is_running, overlap) {
+            (true, Overlap::Skip) => Ok(Self::store(record, following(run))),
+            (true, Overlap::Queue) => {
+                record.held = run;
+                Ok(Self::store(record, Some(now + HELD)))
+            }
+            (false, _) => {
+                let late = if overlap == Overlap::Queue { rule.missed(run, now) } else { Vec::new() };
+                let next = late.first().copied().or_else(|| following(run));
+                let stored = vec![(run, record.payload.clone())];
+                record.last = run;
+                Ok(Self { stored, ..Self::store(record, next) })
+            }
+        }
+    }
+
+    /// A run between the others. `None` if it would overlap, which must not be.
+    pub(crate) fn trigger(state: &State, now: u64, is_running: bool) -> Option<Self> {
+        let mut record = state.record.clone();
+        if is_running {
+            return None;
+        }
+        let stored = vec![(now, record.payload.clone())];
+        record.last = now;
+        Some(Self { record: Some(record), next: state.next, withdrawn: None, stored })
     }
 
     /// The schedule as this step leaves it.
@@ -94,7 +137,7 @@ impl Step {
         if std::mem::replace(&mut record.is_paused, true) {
             return None;
         }
-        record.last = state.last(now);
+        (record.last, record.held) = (state.last(now), 0);
         Some(Self { withdrawn: state.withdrawn(now), ..Self::store(record, None) })
     }
 
@@ -113,26 +156,41 @@ impl Step {
 
     fn resumed(record: Record, now: u64) -> Result<Self, String> {
         // After a run that was due before the clock was set back, too.
-        let next = if record.is_paused { None } else { record.recurrence.rule()?.next(now.max(record.last)) };
+        let rule = record.recurrence.rule()?;
+        let next = if record.held > 0 { Some(now) } else { rule.next(now.max(record.last)) };
+        let next = next.filter(|_| !record.is_paused);
         Ok(Self::store(record, next))
     }
 
     fn store(record: Record, next: Option<u64>) -> Self {
-        let stored = next.map(|next| (next, record.payload.clone())).into_iter().collect();
+        let ahead = next.filter(|_| record.recurrence.no_overlap.is_none());
+        let stored = ahead.map(|next| (next, record.payload.clone())).into_iter().collect();
         Self { record: Some(record), next, withdrawn: None, stored }
     }
 }
 
 impl State {
+    /// The run that waits until the last one is done, or whose time has come: of those that do not overlap.
+    fn held(&self, now: u64) -> Option<u64> {
+        let due = || self.next.filter(|next| *next <= now);
+        let Record { recurrence, held, .. } = &self.record;
+        recurrence.no_overlap.and_then(|_| Some(*held).filter(|held| *held > 0).or_else(due))
+    }
+
+    /// The run that is stored ahead, or was.
+    fn ahead(&self) -> Option<u64> {
+        self.next.filter(|_| self.record.recurrence.no_overlap.is_none())
+    }
+
     /// The entry that is pending and must not become due.
     fn withdrawn(&self, now: u64) -> Option<(u64, Bytes)> {
-        let next = self.next.filter(|next| !self.is_over(*next, now))?;
+        let next = self.ahead().filter(|next| !self.is_over(*next, now))?;
         Some((next, self.record.payload.clone()))
     }
 
     /// The last run that is over.
     fn last(&self, now: u64) -> u64 {
-        self.next.filter(|next| self.is_over(*next, now)).unwrap_or(0).max(self.record.last)
+        self.ahead().filter(|next| self.is_over(*next, now)).unwrap_or(0).max(self.record.last)
     }
 
     fn is_over(&self, run: u64, now: u64) -> bool {

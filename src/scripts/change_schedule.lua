@@ -2,20 +2,22 @@
 -- one succeeds.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 jobs: id -> first offer, due time, entry   5 scratch
 --        6 schedules: name -> next run, epoch ms; +inf if there is none   7 records of schedules: name -> record
+--        8 notes   9 more notes   10 control: these are needed for runs that hold their ids
 -- ARGV   1 name   2 the record that was read, or ''   3 the next run that was read, or ''
 --        4 the new record, or '' to delete the schedule   5 the next run, epoch ms, or 'inf'
---        6 the entry of a run that is withdrawn, or ''   7 its id   8.. runs: due, epoch ms, id, entry, due, ...
+--        6 the entry of a run that is withdrawn, or ''   7 its id   8 1 if the runs hold their ids until they are done, or 0
+--        9.. runs: due, epoch ms, id, entry, due, ...
 -- Reply  {1; 0 if the record is another one; -1 if the withdrawn entry is not pending any more; the head, if its transfer may have to be started, or false}
 -- Clock  the server's (TIME), rounded up
 -- Cost   O(log n) for each run; for one that is withdrawn, a native scan of the ordered list from its tail
-local name, record, withdrawn = ARGV[1], ARGV[4], ARGV[6]
+local name, record, withdrawn, hold = ARGV[1], ARGV[4], ARGV[6], ARGV[8] == '1' and ARGV[9]
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 -- A schedule that was removed and stored again has the same record, but not the same next run.
 if (redis.call('HGET', KEYS.records, name) or '') ~= ARGV[2] or (redis.call('ZSCORE', KEYS.schedules, name) or '') ~= ARGV[3] then
     return {0, false}
 end
-if ARGV[2] == '' and ARGV[8] and tonumber(ARGV[8]) <= now then
+if ARGV[2] == '' and ARGV[9] and tonumber(ARGV[9]) <= now then
     -- The first run of a new schedule lies ahead. This call was late, and there may have been such a schedule since.
     return {0, false}
 end
@@ -28,6 +30,10 @@ redis.call('HLEN', KEYS.jobs)
 if record ~= '' then
     -- Changes nothing, but fails if the memory is full: after the next command, nothing would.
     redis.call('SET', KEYS.scratch, '', 'XX')
+end
+if hold then
+    check_notes()
+    redis.call('HDEL', KEYS.control, '')
 end
 ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {'RPUSH'})
 redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
@@ -48,13 +54,17 @@ if withdrawn ~= '' then
     end
 end
 local is_new = {}
-for i = 8, #ARGV, 3 do
+for i = 9, #ARGV, 3 do
     local due, id, entry = ARGV[i], ARGV[i + 1], ARGV[i + 2]
     if redis.call('ZADD', KEYS.timeout_set, 'NX', due, entry) == 1 then
         redis.call('RPUSH', KEYS.ordered_list, entry)
         -- The id may be that of a job which is pending. It keeps it.
         if not job_of(id) then
-            redis.call('HSET', KEYS.jobs, id, field_of('p', now, due, entry))
+            redis.call('HSET', KEYS.jobs, id, field_of(hold and 'h' or 'p', now, due, entry))
+            if hold then
+                add_note(payload_of(entry), data_of(tonumber(due), id, HOLDS, now, 0, ''))
+                announce_notes()
+            end
         end
         is_new[entry] = due
     end
@@ -62,7 +72,7 @@ end
 -- The schedule is changed. A refusal of what follows changes nothing in that.
 local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head.err or not head[1] then
-    return {1, ARGV[8] or false}
+    return {1, ARGV[9] or false}
 elseif is_new[head[1]] then
     redis.pcall('PUBLISH', KEYS.channel, head[2])
     return {1, head[2]}

@@ -191,18 +191,30 @@ enum Failure {
     Connection(OpError),
 }
 
+impl Failure {
+    fn of(error: OpError) -> Self {
+        match error {
+            OpError::Server(why) => Self::Refused(why),
+            error => Self::Connection(error),
+        }
+    }
+}
+
 /// Stores the run after one that is due. Returns the head, if its transfer may have to be started. Changes
 /// nothing if another client was faster.
 async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result<Option<f64>, Failure> {
     let step = match schedule.state().map_err(|why| Failure::Unreadable(why.into()))? {
-        Some(state) => Step::advance(&state, now).map_err(Failure::Unreadable)?,
+        Some(state) => {
+            let running = schedules::running(conn, keys, [(&schedule.name, &state.record)].into_iter()).await;
+            let is_running = running.map_err(Failure::of)?.contains(&true);
+            Step::advance(&state, now, is_running).map_err(Failure::Unreadable)?
+        }
         // The record was deleted by hand: the name follows.
         None => Some(Step::default()),
     };
     let Some(step) = step else { return Ok(None) };
     match schedules::change(conn, keys, schedule, &step).await {
         Ok((_, head)) => Ok(head),
-        Err(OpError::Server(why)) => Err(Failure::Refused(why)),
-        Err(error) => Err(Failure::Connection(error)),
+        Err(error) => Err(Failure::of(error)),
     }
 }

@@ -9,28 +9,14 @@ use crate::agreement::Pair;
 use crate::conn::{Conn, OpError};
 use crate::scripts;
 use crate::telemetry::events;
-use crate::wire::keys::{Keys, MessageKeys};
+use crate::wire::keys::Keys;
 
 /// How many fields one call looks at, about.
 const FIELDS: u32 = 2000;
 
 /// Removes them, in one pass. If it fails, the next look goes on. Other clients take part in the same pass.
 pub(super) async fn remove(conn: Conn, keys: Keys) {
-    let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
-    let MessageKeys { inbox, messages, dead, dead_messages, control, .. } = keys.of_messages();
-    let named = [
-        keys.timeout_set(),
-        &jobs,
-        &control,
-        &dead,
-        &dead_messages,
-        &notes,
-        keys.target(),
-        &inbox,
-        &messages,
-        &more_notes,
-    ];
-    let call = scripts::SWEEP_JOBS.on(&named).number(FIELDS);
+    let call = scripts::SWEEP_JOBS.of(&keys, None).number(FIELDS);
     let mut has_agreed = false;
     let mut step = async || -> Result<i64, OpError> {
         let [_removed, wait, disagree] = call.run(&conn).await?.into_parts()?;

@@ -152,34 +152,63 @@ impl Keys {
 
     /// The keys of receivers.
     pub(crate) fn of_messages(&self) -> MessageKeys {
-        let key = |what: &str| self.marked(what);
+        let key = |name: &str| self.named(name);
         MessageKeys {
-            inbox: key("redelay:inbox:"),
-            messages: key("redelay:messages:"),
-            leases: key("redelay:leases:"),
-            retries: key("redelay:retries:"),
-            receipts: key("redelay:receipts:"),
-            dead: key("redelay:dead:"),
-            dead_messages: key("redelay:dead-messages:"),
-            control: key("redelay:control:"),
-            channel: key("redelay:receivers:"),
+            inbox: key("inbox"),
+            messages: key("messages"),
+            leases: key("leases"),
+            retries: key("retries"),
+            receipts: key("receipts"),
+            dead: key("dead"),
+            dead_messages: key("dead_messages"),
+            control: key("control"),
+            channel: key("receivers"),
         }
     }
 
     /// The hash of jobs, by their ids.
     pub(crate) fn jobs(&self) -> Bytes {
-        self.marked("redelay:jobs:")
+        self.named("jobs")
     }
 
     /// The hash of what travels with jobs, by their payloads, and the sorted set of what travels with others
     /// of equal payloads.
     pub(crate) fn notes(&self) -> [Bytes; 2] {
-        ["redelay:job-notes:", "redelay:more-job-notes:"].map(|what| self.marked(what))
+        ["notes", "more_notes"].map(|name| self.named(name))
     }
 
     /// The sorted set of schedules by their next runs, and the hash of their records.
     pub(crate) fn schedules(&self) -> [Bytes; 2] {
-        ["redelay:schedules:", "redelay:schedule-records:"].map(|what| self.marked(what))
+        ["schedules", "records"].map(|name| self.named(name))
+    }
+
+    /// The key that the scripts about jobs and schedules call by this name.
+    ///
+    /// # Panics
+    /// If no key of a queue has this name: a mistake in this program, which the first call shows.
+    pub(crate) fn named(&self, name: &str) -> Bytes {
+        match name {
+            "timeout_set" => self.timeout_set().clone(),
+            "ordered_list" => self.ordered_list().clone(),
+            "target" => self.target().clone(),
+            "channel" => self.channel().clone(),
+            "scratch" => self.scratch().clone(),
+            "jobs" => self.marked("redelay:jobs:"),
+            "notes" => self.marked("redelay:job-notes:"),
+            "more_notes" => self.marked("redelay:more-job-notes:"),
+            "schedules" => self.marked("redelay:schedules:"),
+            "records" => self.marked("redelay:schedule-records:"),
+            "inbox" => self.marked("redelay:inbox:"),
+            "messages" => self.marked("redelay:messages:"),
+            "leases" => self.marked("redelay:leases:"),
+            "retries" => self.marked("redelay:retries:"),
+            "receipts" => self.marked("redelay:receipts:"),
+            "dead" => self.marked("redelay:dead:"),
+            "dead_messages" => self.marked("redelay:dead-messages:"),
+            "control" => self.marked("redelay:control:"),
+            "receivers" => self.marked("redelay:receivers:"),
+            _ => panic!("no key of a queue has the name {name}"),
+        }
     }
 
     /// The key that exists while no other job of this id, or with a payload of this hash, is accepted.

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
+use redelay::delayed_queue::Overlap;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
@@ -287,6 +288,25 @@ async fn schedules() {
             Ok(_) => stored(&["two"]),
             Err(error) => {
                 rig.free.1.schedule("s").remove().await.expect("nothing is missing");
+                Err(error)
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn runs_that_do_not_overlap() {
+    each(async |rig| {
+        let alone = |name: &str| rig.free.1.schedule(name).every(SELDOM).no_overlap(Overlap::Skip);
+        alone("a").upsert("run").await.expect("nothing is missing");
+        match rig.delayed.schedule("a").trigger().await {
+            Ok(triggered) => {
+                assert!(triggered);
+                stored(&["run"])
+            }
+            Err(error) => {
+                rig.free.1.schedule("a").remove().await.expect("nothing is missing");
                 Err(error)
             }
         }

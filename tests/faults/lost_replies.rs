@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use redelay::ErrorKind;
-use redelay::delayed_queue::{Offered, Schedule};
+use redelay::delayed_queue::{Offered, Overlap, Schedule};
 use redelay_fixture::redis::Value;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
@@ -143,7 +143,7 @@ async fn a_change_of_a_schedule_whose_reply_is_lost_is_made_once() {
     warm.schedule("s").every(SELDOM).upsert(&0).await.unwrap();
     assert!(warm.schedule("s").remove().await.unwrap());
     type Call = fn(Schedule<i64>) -> BoxFuture<'static, redelay::Result<bool>>;
-    let calls: [(&str, Call, usize); 6] = [
+    let calls: [(&str, Call, usize); 8] = [
         ("upsert", |s| async move { s.every(SELDOM).upsert(&1).await.map(|run| run.is_some()) }.boxed(), 1),
         (
             "replace",
@@ -153,7 +153,16 @@ async fn a_change_of_a_schedule_whose_reply_is_lost_is_made_once() {
         ("pause", |s| async move { s.pause().await }.boxed(), 0),
         ("resume", |s| async move { s.resume().await }.boxed(), 1),
         ("trigger", |s| async move { s.trigger().await }.boxed(), 2),
-        ("remove", |s| async move { s.remove().await }.boxed(), 1),
+        (
+            "no overlap",
+            |s| {
+                async move { s.every(SELDOM).no_overlap(Overlap::Skip).upsert(&3).await.map(|run| run.is_some()) }
+                .boxed()
+            },
+            1,
+        ),
+        ("trigger without overlap", |s| async move { s.trigger().await }.boxed(), 2),
+        ("remove", |s| async move { s.remove().await }.boxed(), 2),
     ];
     let record = || server.get::<Option<Vec<u8>>, _>(["HGET", SCHEDULE_RECORDS, "s"]);
     for (name, call, left) in calls {

@@ -19,6 +19,7 @@ mod forwarding;
 mod give_back;
 mod leases;
 mod ledger;
+mod lone_runs;
 mod lost_replies;
 mod many_takers;
 mod never_stuck;

@@ -114,12 +114,12 @@ async fn run(seed: u64) -> Result<String, String> {
     for (interval, first) in INTERVALS.into_iter().zip(first) {
         let schedule = schedule(&delayed, interval, 0);
         until_async("the schedule runs", || async {
-            let next = schedule.get().await.unwrap().expect("a schedule").next;
+            let next = schedule.get().await.unwrap().expect("a schedule").next_run;
             next.is_some_and(|next| next > SystemTime::now() - Duration::from_millis(500))
         })
         .await;
         schedule.pause().await.unwrap();
-        let last = millis(schedule.get().await.unwrap().expect("a schedule").last.expect("a run"));
+        let last = millis(schedule.get().await.unwrap().expect("a schedule").last_run.expect("a run"));
         expected.push((interval, (last - first) / interval + 1));
     }
     assert_eq!(server.zset(SCHEDULES).iter().map(|(_, next)| *next).fold(0.0, f64::max), f64::INFINITY);
@@ -156,10 +156,10 @@ fn changes_of(server: &Server, interval: u64) -> String {
     let logged: Vec<Logged> = server.get(["SLOWLOG", "GET", "-1"]);
     let changes = logged.iter().filter_map(|(_, second, _, words, client, _)| {
         // EVALSHA, the script, the number of keys, and these.
-        let arguments = words.get(10..)?;
+        let arguments = words.get(13..)?;
         let text =
             arguments.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" | ");
-        (words[2] == b"7" && words[8] == SCHEDULES.as_bytes() && arguments[0] == name.as_bytes())
+        (words[2] == b"10" && words[8] == SCHEDULES.as_bytes() && arguments[0] == name.as_bytes())
             .then(|| format!("{second} {client}: {text}"))
     });
     changes.collect::<Vec<_>>().join("\n")

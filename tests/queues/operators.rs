@@ -448,7 +448,7 @@ async fn rows_are_written_by_serde() {
     let stored = delayed.schedule("s").get().await.unwrap().unwrap();
     assert_eq!(
         text(serde_json::to_string(&stored)),
-        r#"{"name":"s","value":"v","text":"every 3600000 ms","start":5,"end":null,"missed":{"up_to":3},"next":null,"last":null,"is_paused":true}"#
+        r#"{"name":"s","value":"v","text":"every 3600000 ms","start":5,"end":null,"missed":{"up_to":3},"no_overlap":null,"next_run":null,"last_run":null,"is_running":false,"is_paused":true}"#
     );
 
     let due = UNIX_EPOCH + Duration::from_millis(32_503_680_000_000);

@@ -56,8 +56,8 @@ async fn each_run_is_delivered_once_and_the_next_one_is_stored_ahead() {
     let last = delayed.schedule("ping").get().await.unwrap().unwrap();
     let mut more = 0;
     let expected = || {
-        let first = first.last.map_or(millis(first.next.expect("a run")), |last| millis(last) + 200);
-        (millis(last.last.expect("a run")) - first) / 200 + 1
+        let first = first.last_run.map_or(millis(first.next_run.expect("a run")), |last| millis(last) + 200);
+        (millis(last.last_run.expect("a run")) - first) / 200 + 1
     };
     until_async("the last run is moved", || async { delayed.is_empty().await.unwrap() }).await;
     while ready.poll().await.unwrap().is_some() {
@@ -84,7 +84,7 @@ async fn what_a_schedule_keeps_on_the_server() {
     assert_eq!(delayed.job(&id).get().await.unwrap().unwrap().due, next);
     // Anybody may cancel or reschedule this one run.
     assert!(delayed.job(&id).cancel().await.unwrap().is_removed());
-    assert_eq!(nightly.get().await.unwrap().unwrap().next, Some(next));
+    assert_eq!(nightly.get().await.unwrap().unwrap().next_run, Some(next));
     client.shutdown().await;
 }
 
@@ -123,7 +123,7 @@ async fn a_schedule_is_read_paused_resumed_triggered_and_removed() {
     let next = rare.upsert("payload").await.unwrap().unwrap();
     let stored = rare.get().await.unwrap().unwrap();
     assert_eq!((&*stored.name, &*stored.value, &*stored.text), ("rare", "payload", "every 86400000000 ms"));
-    assert_eq!((stored.next, stored.last, stored.is_paused), (Some(next), None, false));
+    assert_eq!((stored.next_run, stored.last_run, stored.is_paused), (Some(next), None, false));
     assert_eq!(rare.next_runs(3).await.unwrap(), [next, next + SELDOM, next + 2 * SELDOM]);
     assert!(rare.trigger().await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), "payload");
@@ -139,7 +139,7 @@ async fn a_schedule_is_read_paused_resumed_triggered_and_removed() {
     assert_eq!(soon(ready.take()).await.unwrap(), "payload");
 
     assert!(rare.resume().await.unwrap());
-    assert_eq!(rare.get().await.unwrap().unwrap().next, Some(next));
+    assert_eq!(rare.get().await.unwrap().unwrap().next_run, Some(next));
     assert_eq!(delayed.len().await.unwrap(), 1);
     assert!(rare.remove().await.unwrap());
     assert!(!rare.remove().await.unwrap());
@@ -165,7 +165,7 @@ async fn schedules_are_listed_by_their_names() {
     assert_eq!((all.len(), schedules.len().await.unwrap()), (250, 250));
     assert!(all.is_sorted_by_key(|schedule| schedule.name.clone()));
     let paused = all.iter().find(|schedule| schedule.name == "s7").unwrap();
-    assert!(paused.is_paused && paused.next.is_none());
+    assert!(paused.is_paused && paused.next_run.is_none());
     assert_eq!(list(Some(&all[119].name), 110).await, all[120..230]);
     assert_eq!(list(Some(&all[249].name), 10).await, []);
     assert_eq!(list(None, 0).await, []);
@@ -217,7 +217,7 @@ async fn runs_that_were_missed_are_made_up_for_as_the_policy_says() {
             soon(ready.take()).await.unwrap();
         }
         until_async("the next run is stored", || async {
-            delayed.schedule("s").get().await.unwrap().unwrap().next == next
+            delayed.schedule("s").get().await.unwrap().unwrap().next_run == next
         })
         .await;
         assert_eq!(ready.poll().await.unwrap(), None, "{missed:?}");

@@ -16,7 +16,7 @@ use crate::queue::Op;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::telemetry::events::Span;
 use crate::wire::entry;
-use crate::wire::keys::{Keys, MessageKeys};
+use crate::wire::keys::Keys;
 use crate::wire::time;
 
 /// The most jobs of one call.
@@ -231,29 +231,10 @@ impl<R> Prepared<R> {
     ) -> Result<Vec<Offered>> {
         let Place { queue, batcher } = place;
         let keys = &queue.keys;
-        let (ids, [notes, more_notes]) = (keys.jobs(), keys.notes());
-        let of_messages = keys.of_messages();
         let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
         let call = |finds_holders: bool, receipt: &Bytes, base: String| {
-            let mut named =
-                vec![keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
             let script = match (finds_holders, throttle > 0) {
-                (true, _) => {
-                    let MessageKeys { inbox, messages, retries, dead, dead_messages, control, .. } =
-                        &of_messages;
-                    named.extend([
-                        keys.target(),
-                        inbox,
-                        messages,
-                        retries,
-                        dead,
-                        dead_messages,
-                        control,
-                        &notes,
-                        &more_notes,
-                    ]);
-                    &scripts::OFFER_HELD
-                }
+                (true, _) => &scripts::OFFER_HELD,
                 (false, true) => &scripts::OFFER_THROTTLED,
                 (false, false) => &scripts::OFFER_JOBS,
             };
@@ -261,7 +242,7 @@ impl<R> Prepared<R> {
                 [Bytes::from(job.time.to_string()), job.id.clone(), job.entry.clone(), data.clone()]
             });
             script
-                .on(&named)
+                .of(keys, Some(receipt))
                 .keys(throttles.iter().cloned())
                 .arg(base)
                 .number(REMEMBERED_MS)

@@ -11,7 +11,6 @@ use crate::delayed_queue::DelayedQueue;
 use crate::error::Result;
 use crate::queue::Op;
 use crate::scripts;
-use crate::wire::keys::MessageKeys;
 use crate::wire::time;
 
 /// The most ids of one call.
@@ -99,25 +98,11 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     pub(super) async fn states(&self, op: Op<'_>, ids: &[Bytes]) -> Result<Vec<Option<JobState>>> {
-        let keys = &self.queue.keys;
-        let MessageKeys { inbox, messages, retries, dead, dead_messages, .. } = &keys.of_messages();
-        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
-        let named = [
-            keys.timeout_set(),
-            &jobs,
-            &notes,
-            keys.target(),
-            inbox,
-            messages,
-            retries,
-            dead,
-            dead_messages,
-            &more_notes,
-        ];
         let mut states = Vec::with_capacity(ids.len());
         while states.len() < ids.len() {
             let some = ids[states.len()..].iter().take(CALL).cloned();
-            let reply = op.run(scripts::JOB_STATES.on(&named).args(some).only_reads()).await?;
+            let reply =
+                op.run(scripts::JOB_STATES.of(&self.queue.keys, None).args(some).only_reads()).await?;
             let mut parts = reply.into_array().map_err(|shape| op.failed(shape))?.into_iter();
             let known = states.len();
             while let Some(word) = parts.next() {

@@ -37,6 +37,49 @@ impl<T: 'static> Schedule<T> {
         schedules::read_one(&queue.conn, &queue.keys, &self.name).await.map_err(|error| op.failed(error))
     }
 
+    /// Offers a run between the others, unless one is not done. Returns whether it does.
+    pub(super) async fn trigger_alone(&self, op: Op<'_>) -> Result<bool> {
+        let queue = &self.queue.queue;
+        let (conn, keys) = (&queue.conn, &queue.keys);
+        let mut lost = None;
+        for _ in 0..TRIES {
+            let known = async {
+                let (now, schedule) = self.read(op).await?;
+                let state = super::stored::state(op, &schedule)?;
+                let record = state.iter().map(|state| (&schedule.name, &state.record));
+                let running =
+                    schedules::running(conn, keys, record).await.map_err(|error| op.failed(error))?;
+                Ok((now, running.contains(&true), schedule, state))
+            };
+            let known: Result<_> = known.await;
+            let (now, is_running, schedule, state) = match known {
+                Ok(known) => known,
+                Err(error) => return Err(lost.map_or(error, |(_, error)| error)),
+            };
+            let Some(state) = state else { return Ok(false) };
+            if lost.as_ref().is_some_and(|(run, _)| state.record.last >= *run) {
+                return Ok(true);
+            }
+            let Some(step) = Step::trigger(&state, now, is_running) else { return Ok(false) };
+            match schedules::change(conn, keys, &schedule, &step).await {
+                Ok((Change::Changed, head)) => {
+                    op.on_head(head);
+                    return Ok(true);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let error = op.failed(error);
+                    if !error.is_outcome_unknown() {
+                        return Err(error);
+                    }
+                    op.on_lost(&error);
+                    lost = Some((now, error));
+                }
+            }
+        }
+        Err(lost.map_or_else(|| op.failed(contended()), |(_, error)| error))
+    }
+
     /// Changes the schedule by what `decide` makes of its state. If `catches_up` says so, the runs that are
     /// due come first, with those that were missed.
     ///
@@ -67,7 +110,7 @@ impl<T: 'static> Schedule<T> {
             let next = readable.and_then(|state| state.next);
             // If this program cannot tell what was missed, nothing was.
             let due = readable.filter(|state| catches_up(state));
-            let due = due.and_then(|state| Step::advance(state, now).ok().flatten());
+            let due = due.and_then(|state| Step::advance(state, now, false).ok().flatten());
             let is_part =
                 parts < PARTS && due.as_ref().is_some_and(|due| due.next.is_some_and(|next| next <= now));
             let step = match due {
@@ -103,8 +146,10 @@ impl<T: 'static> Schedule<T> {
                 }
             }
         }
-        Err(lost.unwrap_or_else(|| {
-            op.failed(OpError::NotExecuted("others change the schedule all the time".into()))
-        }))
+        Err(lost.unwrap_or_else(|| op.failed(contended())))
     }
+}
+
+fn contended() -> OpError {
+    OpError::NotExecuted("others change the schedule all the time".into())
 }

@@ -11,7 +11,7 @@ use crate::DelayedQueue;
 use crate::conn::{Command, OpError};
 use crate::error::Result;
 use crate::queue::Op;
-use crate::recurrence::{Missed, Recurrence, State};
+use crate::recurrence::{Missed, Overlap, Recurrence, State};
 use crate::schedules::{self, Named};
 use crate::wire::time;
 
@@ -24,7 +24,7 @@ const PAGE: usize = 100;
 /// ```no_run
 /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
 /// if let Some(nightly) = reports.schedule("nightly").get().await? {
-///     println!("{}: {}, next {:?}", nightly.name, nightly.text, nightly.next);
+///     println!("{}: {}, next {:?}", nightly.name, nightly.text, nightly.next_run);
 /// }
 /// # Ok(())
 /// # }
@@ -46,14 +46,19 @@ pub struct StoredSchedule<T> {
     pub end: Option<SystemTime>,
     /// What happens to missed runs.
     pub missed: Missed,
+    /// What happens to a run that would overlap with the one before it; `None` if runs may overlap.
+    pub no_overlap: Option<Overlap>,
     /// The next run, as of the last change that was stored; `None` if it is paused, or if there are no more.
-    /// If it is in the past, no client has stored the run after it yet.
+    /// If it is in the past, no client has stored the run after it yet, or it waits until the last one is done.
     #[serde(serialize_with = "time::optional_in_epoch_ms")]
-    pub next: Option<SystemTime>,
+    pub next_run: Option<SystemTime>,
     /// The last run that became due, since the schedule was stored, as of the last change that was stored. It
-    /// does not say that the run was handled.
+    /// does not say that the run was handled. If runs do not overlap: the last one that was offered.
     #[serde(serialize_with = "time::optional_in_epoch_ms")]
-    pub last: Option<SystemTime>,
+    pub last_run: Option<SystemTime>,
+    /// Whether the last run is not done: it is pending, ready, in flight or waits for a retry. False if runs
+    /// may overlap: then nothing tells.
+    pub is_running: bool,
     /// Whether it is paused.
     pub is_paused: bool,
 }
@@ -69,7 +74,7 @@ pub struct StoredSchedule<T> {
 /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
 /// for (name, schedule) in reports.schedules().read(None, 100).await? {
 ///     match schedule {
-///         Ok(schedule) => println!("{name}: {}, next {:?}", schedule.text, schedule.next),
+///         Ok(schedule) => println!("{name}: {}, next {:?}", schedule.text, schedule.next_run),
 ///         Err(error) => println!("{name}: {error}"),
 ///     }
 /// }
@@ -102,15 +107,29 @@ impl<T: 'static> DelayedQueue<T> {
         Schedules { queue: self.clone() }
     }
 
-    pub(super) fn stored(&self, op: Op<'_>, name: &Bytes, state: State) -> Result<StoredSchedule<T>> {
+    pub(super) fn stored(
+        &self,
+        op: Op<'_>,
+        name: &Bytes,
+        state: State,
+        is_running: bool,
+    ) -> Result<StoredSchedule<T>> {
         let value = op.decode(&*self.codec, state.record.payload.clone())?;
-        Ok(StoredSchedule::new(name, value, state))
+        Ok(StoredSchedule::new(name, value, state, is_running))
+    }
+
+    /// Which of these schedules have a run that is not done. Without such as do not overlap, it costs nothing.
+    pub(super) async fn running(&self, op: Op<'_>, schedules: &[(&Bytes, &State)]) -> Result<Vec<bool>> {
+        let records = schedules.iter().map(|(name, state)| (*name, &state.record));
+        let running = schedules::running(&self.queue.conn, &self.queue.keys, records).await;
+        running.map_err(|error| op.failed(error))
     }
 }
 
 impl<T> StoredSchedule<T> {
-    pub(crate) fn new(name: &Bytes, value: T, State { record, next, .. }: State) -> Self {
-        let Recurrence { when, start, end, missed } = record.recurrence;
+    pub(crate) fn new(name: &Bytes, value: T, State { record, next, .. }: State, is_running: bool) -> Self {
+        let Recurrence { when, start, end, missed, no_overlap } = record.recurrence;
+        let next = Some(record.held).filter(|held| *held > 0).or(next);
         Self {
             name: String::from_utf8_lossy(name).into_owned(),
             value,
@@ -118,8 +137,10 @@ impl<T> StoredSchedule<T> {
             start: start.map(time::from_epoch_millis),
             end: end.map(time::from_epoch_millis),
             missed,
-            next: next.filter(|_| !record.is_paused).map(time::from_epoch_millis),
-            last: (record.last > 0).then(|| time::from_epoch_millis(record.last)),
+            no_overlap,
+            next_run: next.filter(|_| !record.is_paused).map(time::from_epoch_millis),
+            last_run: (record.last > 0).then(|| time::from_epoch_millis(record.last)),
+            is_running,
             is_paused: record.is_paused,
         }
     }
@@ -214,10 +235,15 @@ impl<T: 'static> Schedules<T> {
             let found = found.map_err(|error| op.failed(error))?;
             left = &left[found.len().clamp(1, left.len())..];
             // A schedule may have been removed since its name was read.
-            read.extend(found.iter().filter_map(|schedule| {
-                let state = state(op, schedule).transpose()?;
-                let stored = state.and_then(|state| self.queue.stored(op, &schedule.name, state));
-                Some((String::from_utf8_lossy(&schedule.name).into_owned(), stored))
+            let states = found.iter().filter_map(|named| Some((&named.name, state(op, named).transpose()?)));
+            let states: Vec<_> = states.collect();
+            let readable: Vec<_> =
+                states.iter().filter_map(|(name, state)| Some((*name, state.as_ref().ok()?))).collect();
+            let mut running = self.queue.running(op, &readable).await?.into_iter();
+            read.extend(states.into_iter().map(|(name, state)| {
+                let stored = state
+                    .and_then(|state| self.queue.stored(op, name, state, running.next().unwrap_or_default()));
+                (String::from_utf8_lossy(name).into_owned(), stored)
             }));
         }
         Ok(read)

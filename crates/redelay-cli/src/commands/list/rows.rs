@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use redelay::admin::{DeadLetter, PopKind, Quarantined, UnconfirmedPop, UnsettledMessage};
-use redelay::delayed_queue::{EntryFormat, StoredSchedule};
+use redelay::delayed_queue::{EntryFormat, Overlap, StoredSchedule};
 use redelay::inspector::{PendingEntry, Place, ReadyPayload};
 use serde::Serialize;
 
@@ -73,8 +73,10 @@ pub(super) enum Kind {
     Schedule {
         schedule: String,
         runs: String,
-        next: Option<String>,
-        last: Option<String>,
+        next_run: Option<String>,
+        last_run: Option<String>,
+        no_overlap: Option<Overlap>,
+        is_running: bool,
         start: Option<String>,
         end: Option<String>,
         is_paused: bool,
@@ -272,7 +274,7 @@ impl Rows<'_> {
     }
 
     pub(super) fn schedule(&self, schedule: &StoredSchedule<Bytes>) -> Row {
-        let next = match schedule.next {
+        let next = match schedule.next_run {
             _ if schedule.is_paused => "paused".into(),
             Some(next) => self.out.time(next),
             None => "never".into(),
@@ -281,8 +283,10 @@ impl Rows<'_> {
             item: Kind::Schedule {
                 schedule: schedule.name.clone(),
                 runs: schedule.text.clone(),
-                next: schedule.next.and_then(rfc_3339),
-                last: schedule.last.and_then(rfc_3339),
+                next_run: schedule.next_run.and_then(rfc_3339),
+                last_run: schedule.last_run.and_then(rfc_3339),
+                no_overlap: schedule.no_overlap,
+                is_running: schedule.is_running,
                 start: schedule.start.and_then(rfc_3339),
                 end: schedule.end.and_then(rfc_3339),
                 is_paused: schedule.is_paused,
@@ -290,7 +294,7 @@ impl Rows<'_> {
             cells: vec![
                 escape::text(&schedule.name).into(),
                 next.into(),
-                self.left(schedule.next).into(),
+                self.left(schedule.next_run).into(),
                 escape::text(&schedule.text).into(),
             ],
             payload: Some(schedule.value.clone()),
