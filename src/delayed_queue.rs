@@ -3,7 +3,7 @@
 //! `offer` stores entries, with `store` and `batcher` below it. `job` stores, finds and changes those with
 //! ids, with `canceller` below it. `batch` gathers what concurrent callers send together. `ticket` finds an
 //! entry again. `schedule` offers again and again. `inspect` reads, and `remove` takes entries out before
-//! they are due.
+//! they are due. `max_pending` limits how many there are.
 
 // In the order of the methods on the page of the type.
 mod offer;
@@ -17,6 +17,8 @@ mod schedule;
 mod inspect;
 
 mod remove;
+
+mod max_pending;
 
 mod batch;
 mod batcher;

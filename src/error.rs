@@ -103,6 +103,9 @@ pub enum ErrorKind {
     /// The server refused the call: a key of another type, a missing ACL permission, no memory. Nothing is
     /// left half done. Fix the server, the key or the ACL.
     Refused,
+    /// The delayed queue has as many pending entries as
+    /// [`set_max_pending`](crate::DelayedQueue::set_max_pending) allows. Nothing was stored. Offer it later.
+    Full,
     /// The user name or password is wrong or missing. Fix the credentials.
     Credentials,
     /// The TLS handshake failed: a certificate is not trusted, has expired or does not have the server's
@@ -304,6 +307,10 @@ impl Error {
                 Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
             }
             OpError::Rejected(why) => Self::new(ErrorKind::Invalid, attempt, why),
+            OpError::Full(why) => {
+                let reason = format!("{why}: offer it later, or raise the limit");
+                Self::new(ErrorKind::Full, attempt, reason)
+            }
             OpError::Server(why) if why.contains("WRONGTYPE") => {
                 let which = why.strip_prefix("WRONGTYPE the key").map(|which| format!("the key{which}"));
                 let which = which.unwrap_or_else(|| "one of the queue's keys holds another type".into());

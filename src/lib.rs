@@ -41,7 +41,7 @@
 //! | jobs by id: replace, debounce, throttle | [`Offer::id`](delayed_queue::Offer::id), [`JobOffer`](delayed_queue::JobOffer), [`Job`](delayed_queue::Job) |
 //! | recurring jobs: cron, intervals | [`Schedule`](delayed_queue::Schedule) |
 //! | one queue over several servers | [`PartitionedQueue`] |
-//! | pausing a queue, limits for all processes | [`BlockingQueue::pause`], [`BlockingQueue::set_max_in_flight`], [`RateLimit`](blocking_queue::RateLimit) |
+//! | pausing a queue, limits for all processes | [`BlockingQueue::pause`], [`BlockingQueue::set_max_in_flight`], [`RateLimit`](blocking_queue::RateLimit), [`DelayedQueue::set_max_pending`] |
 //! | ending a service | [`Client::stop_taking`], [`Client::shutdown`] |
 //! | each kind of error, and what to do about it | [`ErrorKind`] |
 //! | codecs, and how to write one | [`codec`] |

@@ -42,7 +42,7 @@ const TAKE: Duration = Duration::from_secs(3600);
 /// | `receiver`, `into_stream` | merge those of the partitions: `futures::stream::select_all(orders.queues().map(\|queue\| queue.receiver().into_stream()))` |
 /// | `len`, `is_empty` | [`stats`](Self::stats) has the sums |
 /// | `poll`, `take_last`, `poll_last`, `poll_last_timeout` | [`poll_timeout`](Self::poll_timeout) of zero; there is no order between partitions, and so no tail |
-/// | `max_in_flight`, `set_max_in_flight`, `rate_limit`, `set_rate_limit` | a limit holds for one partition, because no server sees all of them: divide it by their number |
+/// | `max_in_flight`, `set_max_in_flight`, `rate_limit`, `set_rate_limit`, `max_pending`, `set_max_pending` | a limit holds for one partition, because no server sees all of them: divide it by their number |
 /// | `clear`, `delete`, `contains`, and all other methods of both handles | call it for each of [`queues`](Self::queues) or [`delayed_queues`](Self::delayed_queues) |
 ///
 /// While a master of a cluster is down, calls that concern its partitions fail as those of an ordinary queue

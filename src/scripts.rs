@@ -46,23 +46,25 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: "dbf183cdd2132b7c70217df266f7193b77e8070d",
-        [timeout_set, ordered_list, channel, receipt],
-        ["offer"];
+    OFFER: "35fcb3d91543a9805ea9a418abf7017791c892e5",
+        [timeout_set, ordered_list, channel, receipt, control],
+        ["parts/max_pending", "offer"];
     TRANSFER: "6015d60067207670b7697141a1ae6a6364c61c4e",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
-    OFFER_JOBS: "e30653834d7e5a035771e4fc821f2062f5534e6d",
-        [timeout_set, ordered_list, channel, receipt, jobs, scratch],
-        ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "d4a5f8291cd711fec0ac874a71d382d48f5aa779",
-        [timeout_set, ordered_list, channel, receipt, jobs, scratch],
-        ["parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "46c59c498023edebc9d7d26f9edf82ac2f764b4e",
-        [timeout_set, ordered_list, channel, receipt, jobs, scratch, target, inbox, messages, retries, dead,
-         dead_messages, control, notes, more_notes],
-        ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
+    OFFER_JOBS: "80c87a73bb96702d76828f291e40dbcfab7bf75f",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
+        ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
+         "offer_jobs"];
+    OFFER_THROTTLED: "eb56f1a5ab3ce799a10d2fec0bd76c3f08966671",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
+        ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld",
+         "offer_jobs"];
+    OFFER_HELD: "6b073e20851eeba5c93e5b1320e2794a0e8f3fb6",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
+         dead_messages, notes, more_notes],
+        ["parts/max_pending", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
     CANCEL_JOBS: "1b569df1f9e1ff0989f0cbbf52f198379e20a5b8",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
@@ -81,9 +83,10 @@ scripts! {
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "ea37102bb087b46f712329790c01deaeae00eff3",
+    CHANGE_SCHEDULE: "f5a36e15c27be183d7bfcdb7a69190da0bc110a3",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
-        ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/held_offers", "change_schedule"];
+        ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/held_offers",
+         "parts/max_pending", "change_schedule"];
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];

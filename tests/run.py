@@ -153,6 +153,8 @@ def line_of(job):
 
 
 def main(arguments):
+    if any(argument.startswith("-") and argument != "--only" for argument in arguments):
+        sys.exit(__doc__)
     only = []
     if arguments[:1] == ["--only"]:
         only, arguments = arguments[1].split(","), arguments[2:]

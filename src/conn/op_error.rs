@@ -12,6 +12,9 @@ use super::slot::Slot;
 /// How an error reply of our own scripts begins. A script sends one before it has written anything.
 const REJECTED: &str = "REDELAY ";
 
+/// How it goes on if the queue is full.
+const FULL: &str = "FULL ";
+
 /// How a server of a cluster refuses a command that another one serves, or this one in a moment.
 const REDIRECTS: [&str; 3] = ["MOVED ", "ASK ", "TRYAGAIN"];
 
@@ -39,6 +42,8 @@ pub(crate) enum OpError {
     Unconfirmed(Cause),
     /// One of our scripts rejected its arguments and wrote nothing.
     Rejected(String),
+    /// One of our scripts stored nothing, because the queue has as many pending entries as it may have.
+    Full(String),
     /// The server answered with any other error.
     Server(String),
     /// The client has been shut down.
@@ -49,7 +54,7 @@ impl fmt::Display for OpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotExecuted(cause) | Self::Unknown(cause) | Self::Unconfirmed(cause) => cause.fmt(f),
-            Self::Rejected(why) | Self::Server(why) => f.write_str(why),
+            Self::Rejected(why) | Self::Full(why) | Self::Server(why) => f.write_str(why),
             Self::Closed => f.write_str("the client is shut down"),
         }
     }
@@ -111,6 +116,16 @@ impl OpError {
         Some((Slot::numbered(slot.parse().ok()?)?, Address::new(host, port.parse().ok()?)))
     }
 
+    /// A queue that may have so many pending entries has no room for this one.
+    pub(crate) fn is_full(most: u64) -> Self {
+        Self::Full(format!("the queue may have {most} pending entries, and has no room for this one"))
+    }
+
+    /// What a script says of a queue that is full.
+    pub(crate) fn full(why: &str) -> Option<Self> {
+        why.strip_prefix(FULL).map(|why| Self::Full(why.to_owned()))
+    }
+
     /// The error of a call whose last try ended with this one, after an earlier one that the server may have
     /// executed.
     pub(crate) fn after_a_lost_try(self) -> Self {
@@ -123,7 +138,7 @@ impl OpError {
         let inner = [READONLY_IN_SCRIPT, "-MISCONF "].iter().any(|words| message.contains(words));
         let message = &*cut(message);
         if let Some(why) = message.strip_prefix(REJECTED) {
-            return Self::Rejected(why.to_owned());
+            return Self::full(why).unwrap_or_else(|| Self::Rejected(why.to_owned()));
         }
         if inner || [&REDIRECTS[..], &NOT_HERE, &NOT_NOW].iter().any(|codes| begins_with(message, codes)) {
             Self::NotExecuted(message.to_owned().into())

@@ -7,7 +7,7 @@
 //!
 //! | event | consequence |
 //! |---|---|
-//! | the script rejects the arguments, because of one offer | each offer is sent again, alone; nothing was written |
+//! | the script rejects the arguments, because of one offer; or the queue has no room for all | each offer is sent again, alone; nothing was written |
 //! | the server refuses (type, permission, memory) | every offer gets that error |
 //! | the reply is lost | the call is sent again: see `store` |
 //! | a caller is dropped, or the client's runtime does not run | see `batch` |
@@ -20,7 +20,7 @@ use futures::future::join_all;
 use tokio::sync::oneshot;
 
 use super::batch::{self, OpenBatch, Requests};
-use super::store::{Store, Stored, When};
+use super::store::{self, Store, Stored, When};
 use crate::conn::{Conn, OpError, Reply};
 use crate::engine::AtStop;
 use crate::pacing::yield_once;
@@ -60,6 +60,11 @@ impl Batcher {
         Self { store, after: Arc::default(), at: Arc::default(), ..self.clone() }
     }
 
+    /// This client has set or removed the limit of pending entries.
+    pub(super) fn on_limit(&self, is_limited: bool) {
+        self.store.on_limit(is_limited);
+    }
+
     /// Stores one entry, in a call with other offers. Returns its due time, epoch ms.
     pub(super) async fn store(&self, when: When, time: u64, entry: Bytes) -> Result<u64, OpError> {
         let open = match when {
@@ -83,9 +88,11 @@ impl Batcher {
         &self,
         timeout: Option<Duration>,
         when: When,
-        call: impl Fn(&Bytes, String) -> Call,
+        call: impl Fn(&Bytes, String, bool) -> Call,
     ) -> Result<Vec<Reply>, OpError> {
         let store = timeout.map_or_else(|| self.store.clone(), |timeout| self.store.with_timeout(timeout));
+        let looks = store.looks_for_limit();
+        let call = |receipt: &Bytes, base| call(receipt, base, looks);
         // In a box, or the futures of callers become so deep that the compiler refuses some.
         let result = Box::pin(store.once(when, call, Some)).await;
         if let (Some(transfer), Err(OpError::Unknown(_) | OpError::Unconfirmed(_))) =
@@ -93,18 +100,27 @@ impl Batcher {
         {
             transfer.head_unknown(store.keys());
         }
+        if let Some(limited) = result.iter().flatten().nth(2).cloned().and_then(store::is_limited) {
+            store.on_limit(limited);
+        }
         result
     }
 
     async fn send(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
-        let keys = self.store.keys();
+        let (keys, looks) = (self.store.keys(), self.store.looks_for_limit());
+        let control = keys.named("control");
         let call = |receipt: &Bytes, base: String| {
             let args =
                 entries.iter().flat_map(|(time, entry)| [Bytes::from(time.to_string()), entry.clone()]);
-            let named = [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt];
-            scripts::OFFER.on(&named).arg(base).number(REMEMBERED_MS).args(args)
+            let named = [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &control];
+            scripts::OFFER.on(&named).arg(base).number(REMEMBERED_MS).number(u8::from(looks)).args(args)
         };
         let result = self.store.once(when, call, Stored::of).await;
+        match &result {
+            Ok(stored) => stored.is_limited.into_iter().for_each(|limited| self.store.on_limit(limited)),
+            Err(OpError::Full(_)) => self.store.on_limit(true),
+            Err(_) => {}
+        }
         if let Some(transfer) = &self.transfer {
             match &result {
                 Ok(stored) => stored.head.into_iter().for_each(|head| transfer.head(keys, head)),
@@ -129,7 +145,7 @@ impl Batcher {
             // An error means that the caller was dropped.
             let _ = answer.send(result);
         };
-        if entries.len() > 1 && matches!(result, Err(OpError::Rejected(_))) {
+        if entries.len() > 1 && matches!(result, Err(OpError::Rejected(_) | OpError::Full(_))) {
             // Nothing was written, perhaps because of another offer.
             let alone = entries.iter().zip(answers).map(|(entry, waiting)| async move {
                 answer(waiting, self.send(when, std::slice::from_ref(entry)).await);

@@ -46,6 +46,9 @@ impl When {
     }
 }
 
+/// How often it is looked whether the queue has a limit, while none is known.
+const LOOK: Duration = Duration::from_secs(5);
+
 /// Entries that are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
@@ -53,14 +56,18 @@ pub(super) struct Stored {
     base: u64,
     /// The head of the queue, epoch ms, if its transfer may have to be started.
     pub(super) head: Option<f64>,
+    /// Whether the number of pending entries is limited, if the call has looked.
+    pub(super) is_limited: Option<bool>,
 }
 
 impl Stored {
     /// What the reply to an offer says.
     pub(super) fn of(reply: Vec<Reply>) -> Option<Self> {
-        let [Reply::Int(base), head] = <[Reply; 2]>::try_from(reply).ok()? else { return None };
+        let mut parts = reply.into_iter();
+        let (Some(Reply::Int(base)), Some(head)) = (parts.next(), parts.next()) else { return None };
         let head = head.into_optional_score().ok()?;
-        Some(Self { base: u64::try_from(base).unwrap_or(0), head })
+        let is_limited = parts.next().and_then(is_limited);
+        Some(Self { base: u64::try_from(base).unwrap_or(0), head, is_limited })
     }
 
     /// The due time of an entry that was offered with this time, epoch ms.
@@ -76,6 +83,15 @@ pub(super) struct Store {
     keys: Keys,
     spent: Arc<Mutex<Spent>>,
     at_stop: Arc<AtStop>,
+    limit: Arc<Mutex<Limit>>,
+}
+
+/// What is known of the limit of pending entries. Only offers to a limited queue pay for it: the others look
+/// now and then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limit {
+    is_limited: bool,
+    looked_at: Option<Instant>,
 }
 
 /// Receipts of calls whose replies have arrived.
@@ -88,7 +104,7 @@ struct Spent {
 
 impl Store {
     pub(super) fn new(conn: Conn, keys: Keys, at_stop: AtStop) -> Self {
-        Self { conn, keys, spent: Arc::default(), at_stop: Arc::new(at_stop) }
+        Self { conn, keys, spent: Arc::default(), at_stop: Arc::new(at_stop), limit: Arc::default() }
     }
 
     pub(super) fn keys(&self) -> &Keys {
@@ -182,6 +198,21 @@ impl Store {
         }
     }
 
+    /// Whether the next call should look whether the number of pending entries is limited.
+    pub(super) fn looks_for_limit(&self) -> bool {
+        let Limit { is_limited, looked_at } = *self.limit();
+        is_limited || looked_at.is_none_or(|at| at.elapsed() >= LOOK)
+    }
+
+    /// A call has looked.
+    pub(super) fn on_limit(&self, is_limited: bool) {
+        *self.limit() = Limit { is_limited, looked_at: Some(Instant::now()) };
+    }
+
+    fn limit(&self) -> MutexGuard<'_, Limit> {
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn spent(&self) -> MutexGuard<'_, Spent> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -227,6 +258,11 @@ impl Store {
     }
 }
 
+/// What the part of a reply says that tells whether the queue has a limit. `None`: the call has not looked.
+pub(super) fn is_limited(part: Reply) -> Option<bool> {
+    part.into_int().ok().map(|is_limited| is_limited > 0)
+}
+
 /// The refusal of a call, with the names of the keys or commands that it is about.
 async fn explained(call: &Call, conn: &Conn, refusal: OpError, deadline: Instant) -> OpError {
     match refusal {
@@ -239,5 +275,8 @@ async fn explained(call: &Call, conn: &Conn, refusal: OpError, deadline: Instant
 fn refusal(reply: &[Reply]) -> Option<OpError> {
     let [Reply::Nil, Reply::Bytes(why), Reply::Int(undone)] = reply else { return None };
     let why = String::from_utf8_lossy(why).into_owned();
+    if let Some(full) = OpError::full(&why) {
+        return Some(full);
+    }
     Some(if *undone == 1 { OpError::Server(why) } else { OpError::Unknown(why.into()) })
 }

@@ -76,6 +76,8 @@ pub struct Overview {
     pub is_paused: Option<bool>,
     /// How many messages may be in flight at a time; `None` if there is no limit.
     pub max_in_flight: Option<u64>,
+    /// How many entries may be pending; `None` if there is no limit.
+    pub max_pending: Option<u64>,
     /// How many messages may be received in which time; `None` if there is no limit.
     pub rate_limit: Option<RateLimit>,
     /// Processes that listen to the announcements of the queue, Redisson's included: each of them transfers.
@@ -204,8 +206,9 @@ async fn of_one(conn: &Conn, name: &Bytes, keys: &Keys, now: i64) -> Answer<Over
     let control = async || {
         let command =
             Command::new("HMGET").arg(of_messages.control.clone()).arg("paused").arg("seen").arg("most");
+        let command = command.arg("max_pending");
         let command = RateLimit::FIELDS.into_iter().fold(command, Command::arg);
-        Ok(conn.call(&command.only_reads()).await?.into_parts::<7>()?)
+        Ok(conn.call(&command.only_reads()).await?.into_parts::<8>()?)
     };
     let mut unknowns = Unknowns::default();
     let counted = [
@@ -232,7 +235,8 @@ async fn of_one(conn: &Conn, name: &Bytes, keys: &Keys, now: i64) -> Answer<Over
     let control = unknowns.known("is_paused", "HMGET", control)?;
     let is_known = control.is_some();
     let [paused, seen, limits @ ..] = control.map(|fields| fields.map(text)).unwrap_or_default();
-    let [most, interval, rate, per, burst] = limits.map(|text| text.and_then(|text| text.parse().ok()));
+    let [most, max_pending, interval, rate, per, burst] =
+        limits.map(|text| text.and_then(|text| text.parse().ok()));
     let seen = seen.as_ref().and_then(|seen| seen.parse::<f64>().ok());
     let span = |millis: f64| Duration::try_from_secs_f64(millis.max(0.0) / 1_000.0).unwrap_or(Duration::MAX);
     Ok(Overview {
@@ -253,6 +257,7 @@ async fn of_one(conn: &Conn, name: &Bytes, keys: &Keys, now: i64) -> Answer<Over
         schedules,
         is_paused: is_known.then_some(paused.is_some()),
         max_in_flight: most,
+        max_pending,
         rate_limit: RateLimit::stored([interval, rate, per, burst]),
         // Until the servers have answered.
         transferring_processes: Some(0),

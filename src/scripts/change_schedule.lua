@@ -25,6 +25,10 @@ if not redis.call('ZSCORE', KEYS.timeout_set, withdrawn) and withdrawn ~= '' the
     -- It was moved since the schedule was read: the run would come twice.
     return {-1, false}
 end
+local full = ARGV[9] and is_full(most_pending('1'), (#ARGV - 8) / 3 - (withdrawn == '' and 0 or 1))
+if full then
+    return redis.error_reply('REDELAY ' .. full)
+end
 redis.call('LLEN', KEYS.ordered_list)
 redis.call('HLEN', KEYS.jobs)
 if record ~= '' then

@@ -1,17 +1,19 @@
 -- Offers jobs: entries whose ids are the user's, or entries that are throttled. Only once, however often the call is sent.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
---        5 jobs: id -> first offer, due time, entry   6 scratch
---        with parts/holder.lua:   7 target   8 inbox   9 messages   10 retries   11 dead letters   12 dead messages   13 control
+--        5 jobs: id -> first offer, due time, entry   6 scratch   7 control
+--        with parts/holder.lua:   8 target   9 inbox   10 messages   11 retries   12 dead letters   13 dead messages
 --        14 notes: what travels with jobs   15 more notes
 --        and the throttle of each job, if there are any
 -- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
 --        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'   4 the longest wait of 'debounce' in ms
---        5 ms in which no other job is accepted   6.. time in ms, id or '', entry, data or '', time, ...
+--        5 ms in which no other job is accepted   6 1 to look whether the number of pending entries is limited, or 0
+--        7.. time in ms, id or '', entry, data or '', time, ...
 --        The data: flags of parts/note.lua (1 byte), what the expiry counts from ('0': an epoch, 'n'ow, or '-' if there is none),
 --        expiry in ms (6, big-endian), headers
--- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false;
---        for each job, or the first ones, 'stored', 'kept', 'replaced', 'running' or 'throttled', and the due time, the time
---        of the next try, or the end of the throttling, epoch ms}
+-- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false; 1 if there is a limit,
+--        0 if there is none, or false if the call has not looked; for each job, or the first ones, 'stored', 'kept', 'replaced',
+--        'running', 'throttled' or 'full', and the due time, the time of the next try, the end of the throttling, epoch ms, or the
+--        limit}
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
 --        or {false}: nothing is stored, and the script with parts/holder.lua is needed
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
@@ -33,14 +35,16 @@ local function remembered(outcome)
 end
 
 -- What becomes of each job. The jobs before it in this call count as stored.
-local reply, changes, fields, accepted = {base, false}, {}, {}, {}
+local most = most_pending(ARGV[6])
+local room = most and most > 0 and most - redis.call('ZCARD', KEYS.timeout_set) or math.huge
+local reply, changes, fields, accepted = {base, false, most and math.min(most, 1) or false}, {}, {}, {}
 local replaces, has_data, known_id, known_field = false, false, nil, nil
-for i = 6, #ARGV, 4 do
+for i = 7, #ARGV, 4 do
     if has_scanned_much() then
         break
     end
     local due, id, entry, data = base + ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-    local throttle = throttle_of((i - 2) / 4, (#ARGV - 5) / 4)
+    local throttle = throttle_of((i - 3) / 4, (#ARGV - 6) / 4)
     local left = throttle and (accepted[throttle] and tonumber(ARGV[5]) or throttled_for(throttle)) or 0
     local pending, pending_due, first, field, holder
     if id ~= '' then
@@ -86,6 +90,15 @@ for i = 6, #ARGV, 4 do
             outcome, at = 'running', 0
         end
     end
+    if (outcome == 'stored' or outcome == 'replaced') and not pending then
+        room = room - 1
+        if room < 0 then
+            -- Those before it are stored.
+            reply[#reply + 1] = 'full'
+            reply[#reply + 1] = most
+            break
+        end
+    end
     local expires = 0
     if data ~= '' then
         local from, high, low = struct.unpack('>c1I2I4', data, 2)
@@ -125,8 +138,11 @@ for i = 6, #ARGV, 4 do
 end
 
 if #changes == 0 then
-    -- The ids may be taken by an earlier try of this call.
+    -- The ids may be taken, or the room, by an earlier try of this call.
     local outcome = redis.call('GET', KEYS.receipt)
+    if not outcome and room < 0 then
+        redis.call('SET', KEYS.receipt, cmsgpack.pack(reply), 'PX', ARGV[2])
+    end
     return outcome and remembered(outcome) or reply
 end
 if replaces or #changes > 1 then

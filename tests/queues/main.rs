@@ -13,6 +13,7 @@ mod limits;
 mod lone_runs;
 mod long_lists;
 mod long_payloads;
+mod max_pending;
 mod message_costs;
 mod offer_batches;
 mod operations;

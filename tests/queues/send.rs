@@ -108,6 +108,8 @@ fn futures_of_blocking_queues(queue: &BlockingQueue<i64>) {
 
 #[allow(dead_code)]
 fn futures_of_delayed_queues(queue: &DelayedQueue<i64>, ticket: &Ticket, at: SystemTime) {
+    goes(queue.set_max_pending(None));
+    goes(queue.max_pending());
     goes(queue.offer(&1, Duration::ZERO));
     goes(queue.offer_at(&1, at));
     goes(queue.offer(&1, Duration::ZERO).id("1"));

@@ -34,6 +34,7 @@ pub(crate) struct Queue {
     schedules: Option<u64>,
     is_paused: Option<bool>,
     max_in_flight: Option<u64>,
+    max_pending: Option<u64>,
     rate_limit: Option<RateLimit>,
     transferring_processes: Option<u64>,
     receivers: Option<u64>,
@@ -86,6 +87,7 @@ impl Queue {
             schedules: queue.schedules,
             is_paused: queue.is_paused,
             max_in_flight: queue.max_in_flight,
+            max_pending: queue.max_pending,
             rate_limit: queue.rate_limit,
             transferring_processes: queue.transferring_processes,
             receivers: queue.receivers,
@@ -203,10 +205,11 @@ fn limits(queue: &Overview) -> String {
         return UNKNOWN.into();
     }
     let in_flight = queue.max_in_flight.map(|most| format!("at most {} in flight", human::count(most)));
+    let pending = queue.max_pending.map(|most| format!("at most {} pending", human::count(most)));
     let rate = queue.rate_limit.as_ref().map(|rate| {
         format!("at most {} in {}, {} at once", rate.messages, human::span(rate.per), rate.burst)
     });
-    let limits: Vec<String> = in_flight.into_iter().chain(rate).collect();
+    let limits: Vec<String> = in_flight.into_iter().chain(rate).chain(pending).collect();
     if limits.is_empty() { "none".into() } else { limits.join("; ") }
 }
 
@@ -292,6 +295,7 @@ mod tests {
         let mut queue = queue();
         queue.list_len = Some(7);
         queue.max_in_flight = Some(10);
+        queue.max_pending = Some(5_000);
         queue.rate_limit = Some(RateLimit::new(1_000, Duration::from_secs(3_600)));
         queue.received_ago = Some(Duration::from_secs(3));
         queue.receivers = Some(2);
@@ -301,7 +305,10 @@ mod tests {
             found[1].text.clone()
         };
         assert_eq!(fact("PENDING"), "1203154 in the timeout set, 7 in the ordered list");
-        assert_eq!(fact("LIMITS"), "at most 10 in flight; at most 1000 in 1 h, 1 at once");
+        assert_eq!(
+            fact("LIMITS"),
+            "at most 10 in flight; at most 1000 in 1 h, 1 at once; at most 5000 pending"
+        );
         assert_eq!(fact("RECEIVERS"), "2, the last one active 3 s ago");
         assert_eq!(fact("MOVED BY"), "3 processes");
     }

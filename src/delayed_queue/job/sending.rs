@@ -8,7 +8,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::data::{Data, Expiry};
-use crate::conn::Reply;
+use crate::conn::{OpError, Reply};
 use crate::delayed_queue::offer::Place;
 use crate::delayed_queue::store::When;
 use crate::error::{Error, Result};
@@ -232,7 +232,7 @@ impl<R> Prepared<R> {
         let Place { queue, batcher } = place;
         let keys = &queue.keys;
         let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
-        let call = |finds_holders: bool, receipt: &Bytes, base: String| {
+        let call = |finds_holders: bool, receipt: &Bytes, base: String, looks: bool| {
             let script = match (finds_holders, throttle > 0) {
                 (true, _) => &scripts::OFFER_HELD,
                 (false, true) => &scripts::OFFER_THROTTLED,
@@ -249,10 +249,11 @@ impl<R> Prepared<R> {
                 .arg(self.policy.word())
                 .number(max_wait)
                 .number(throttle)
+                .number(u8::from(looks))
                 .args(args)
         };
         let offer = async |finds_holders| {
-            let call = |receipt: &Bytes, base: String| call(finds_holders, receipt, base);
+            let call = |receipt: &Bytes, base, looks| call(finds_holders, receipt, base, looks);
             batcher.offer_jobs(self.timeout, self.when, call).await.map_err(|error| op.failed(error))
         };
         let mut parts = if data.is_empty() { offer(false).await? } else { offer(true).await? };
@@ -261,12 +262,16 @@ impl<R> Prepared<R> {
             parts = offer(true).await?;
         }
         let mut parts = parts.into_iter();
-        let (_base, head) = (parts.next(), parts.next().unwrap_or(Reply::Nil));
+        let (_base, head, _is_limited) = (parts.next(), parts.next().unwrap_or(Reply::Nil), parts.next());
         op.on_head(op.optional_score(head)?);
         let mut offered = Vec::with_capacity(jobs.len());
         while let (Some(outcome), Some(at)) = (parts.next(), parts.next()) {
-            let at = time::from_epoch_millis(op.int(at)?.unsigned_abs());
+            let number = op.int(at)?.unsigned_abs();
+            let at = time::from_epoch_millis(number);
             offered.push(match op.optional_bytes(outcome)?.as_deref() {
+                // The others before it are stored. The next call says it again.
+                Some(b"full") if !offered.is_empty() => break,
+                Some(b"full") => return Err(op.failed(OpError::is_full(number))),
                 Some(b"stored") => Offered::Stored(at),
                 Some(b"kept") => Offered::Kept(at),
                 Some(b"replaced") => Offered::Replaced(at),

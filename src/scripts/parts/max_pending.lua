@@ -1,0 +1,20 @@
+-- Whether a queue has as many pending entries as it may have. A part of the scripts that offer.
+-- Provides  most_pending, is_full
+
+-- How many pending entries the queue may have, or 0 for any number; nil if the call does not look ('1' to look). Without the
+-- permission, nobody knows of a limit.
+local function most_pending(looks)
+    if looks ~= '1' then
+        return nil
+    end
+    local most = redis.pcall('HGET', KEYS.control, 'max_pending')
+    return type(most) == 'string' and tonumber(most) or 0
+end
+
+-- Why so many more entries are too many, or false.
+local function is_full(most, more)
+    if not most or most == 0 or redis.call('ZCARD', KEYS.timeout_set) + more <= most then
+        return false
+    end
+    return string.format('FULL the queue may have %.0f pending entries, and has no room for this one', most)
+end
