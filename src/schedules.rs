@@ -82,8 +82,8 @@ pub(crate) async fn read_one(conn: &Conn, keys: &Keys, name: &Bytes) -> Result<(
     Ok((now, schedules.pop().unwrap_or_else(absent)))
 }
 
-/// Which of these schedules, up to 100, have a run that is not done: it is pending, ready, in flight or waits for
-/// a retry. Those whose runs may overlap have none.
+/// Which of these schedules, up to 100, have a run that is not done: it is pending, ready, in flight or waits
+/// for a retry. Those whose runs may overlap have none.
 pub(crate) async fn running(
     conn: &Conn,
     keys: &Keys,

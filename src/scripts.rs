@@ -182,7 +182,8 @@ impl Script {
         Call { script: self, command: Command::script(self.sha1).script_keys(keys.iter().copied().cloned()) }
     }
 
-    /// The same on the keys of this queue, by their names; `receipt` is the one that is not of the queue alone.
+    /// The same on the keys of this queue, by their names; `receipt` is the one that is not of the queue
+    /// alone.
     pub(crate) fn of(&'static self, keys: &Keys, receipt: Option<&Bytes>) -> Call {
         let key = |name: &&str| match (*name, receipt) {
             ("receipt", Some(receipt)) => receipt.clone(),

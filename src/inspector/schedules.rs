@@ -26,8 +26,8 @@ impl<T> From<&StoredSchedule<T>> for Place {
 
 impl Inspector {
     /// Reads up to `limit` schedules in the order of their names, with the payloads that they offer. A
-    /// schedule that cannot be read is an error. Each call reads all names. `is_running` may be true for up to
-    /// a minute after a run was taken by [`take`](crate::BlockingQueue::take) or a Java service.
+    /// schedule that cannot be read is an error. Each call reads all names. `is_running` may be true for up
+    /// to a minute after a run was taken by [`take`](crate::BlockingQueue::take) or a Java service.
     ///
     /// # Errors
     /// As [`in_flight`](Self::in_flight).

@@ -14,8 +14,8 @@ const HELD: u64 = 1000;
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) record: Record,
-    /// The run whose entry is stored, or was. If runs do not overlap, the next time to decide whether there is
-    /// a run: its entry is stored then.
+    /// The run whose entry is stored, or was. If runs do not overlap, the next time to decide whether there
+    /// is a run: its entry is stored then.
     pub(crate) next: Option<u64>,
     /// What to compare with before a change.
     pub(crate) bytes: Bytes,

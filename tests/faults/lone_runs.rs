@@ -1,5 +1,5 @@
-//! Schedules whose runs do not overlap, on eight processes that handle them slowly. A plan that is made from a
-//! seed kills processes in the middle of a run, starts others, and cuts their connections.
+//! Schedules whose runs do not overlap, on eight processes that handle them slowly. A plan that is made from
+//! a seed kills processes in the middle of a run, starts others, and cuts their connections.
 //!
 //! Each process writes when it begins and ends a run into a list, so the server knows the order. A run may be
 //! handled twice, but no other run begins before it has ended once.

@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(fact("PENDING"), "1203154 in the timeout set, 7 in the ordered list");
         assert_eq!(
             fact("LIMITS"),
-            "at most 10 in flight; at most 1000 in 1 h, 1 at once; at most 5000 pending"
+            "at most 10 in flight; at most 1000 in 1 h, 1 at once; at most 5,000 pending"
         );
         assert_eq!(fact("RECEIVERS"), "2, the last one active 3 s ago");
         assert_eq!(fact("MOVED BY"), "3 processes");

@@ -49,7 +49,8 @@ pub struct StoredSchedule<T> {
     /// What happens to a run that would overlap with the one before it; `None` if runs may overlap.
     pub no_overlap: Option<Overlap>,
     /// The next run, as of the last change that was stored; `None` if it is paused, or if there are no more.
-    /// If it is in the past, no client has stored the run after it yet, or it waits until the last one is done.
+    /// If it is in the past, no client has stored the run after it yet, or it waits until the last one is
+    /// done.
     #[serde(serialize_with = "time::optional_in_epoch_ms")]
     pub next_run: Option<SystemTime>,
     /// The last run that became due, since the schedule was stored, as of the last change that was stored. It
@@ -118,7 +119,8 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(StoredSchedule::new(name, value, state, is_running))
     }
 
-    /// Which of these schedules have a run that is not done. Without such as do not overlap, it costs nothing.
+    /// Which of these schedules have a run that is not done. Without such as do not overlap, it costs
+    /// nothing.
     pub(super) async fn running(&self, op: Op<'_>, schedules: &[(&Bytes, &State)]) -> Result<Vec<bool>> {
         let records = schedules.iter().map(|(name, state)| (*name, &state.record));
         let running = schedules::running(&self.queue.conn, &self.queue.keys, records).await;
