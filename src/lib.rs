@@ -128,6 +128,7 @@
 //! | `num-bigint-0-5` | no | conversions of types in `codec::java` to and from those of `num-bigint` 0.5 |
 //! | `bigdecimal-0-4` | no | conversions of types in `codec::java` to and from those of `bigdecimal` 0.4 |
 //! | `cron` | no | [`Schedule::cron`](delayed_queue::Schedule::cron): schedules by cron texts in time zones |
+//! | `otel` | no | The trace of an offer by id travels with the job, for layers of `tracing-opentelemetry` 0.34 |
 //! | `tower` | no | [`from_service`](worker::from_service): services of the `tower` crate as handlers of a [`Worker`] |
 //! | `tls` | no | `rediss://`, `rediss-sentinel://` and `rediss-cluster://` through rustls, by default with the system's root certificates |
 //! | `java` | no | the group `kryo`, `json-jackson`, `cbor-jackson`, `msgpack-jackson` |

@@ -1,5 +1,7 @@
 //! `PartitionedQueue`: one logical queue over several ordinary ones.
 
+mod by_id;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use futures::future::join_all;
-use redelay::delayed_queue::Offered;
+use redelay::delayed_queue::{Cancelled, JobState, Offered};
 use redelay::{Client, ErrorKind, Worker, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{ms, soon};
@@ -115,9 +115,14 @@ async fn what_has_a_key_is_in_its_partition() {
     let mixed = [("order-40", &40, HOUR), ("order-7", &7, HOUR), ("order-41", &41, HOUR)];
     let offered = orders.offer_jobs(mixed).await.unwrap();
     assert!(matches!(offered[..], [Offered::Stored(_), Offered::Kept(_), Offered::Stored(_)]), "{offered:?}");
-    for id in ["order-40", "order-41"] {
-        assert!(orders.job(id).cancel().await.unwrap().is_removed());
-    }
+    let ids = ["order-40", "none", "order-7", "order-41"];
+    let states = orders.job_states(ids).await.unwrap();
+    let is_pending = |state: &Option<JobState>| matches!(state, Some(JobState::Pending { .. }));
+    assert_eq!(states.iter().map(is_pending).collect::<Vec<_>>(), [true, false, true, true]);
+    let cancelled = orders.cancel_all(["order-40", "none", "order-41"]).await.unwrap();
+    assert_eq!(cancelled, [Cancelled::Removed, Cancelled::NotFound, Cancelled::Removed]);
+    assert_eq!(orders.cancel_all([""; 0]).await.unwrap(), []);
+    assert_eq!(orders.job_states([""]).await.unwrap_err().kind(), ErrorKind::Invalid);
     // Equal payloads have one partition, or each partition would accept one.
     let throttled = join_all((0..64).map(|_| orders.offer(&7, Duration::ZERO).throttle(HOUR))).await;
     let stored = throttled.iter().filter(|offered| matches!(offered, Ok(Offered::Stored(_)))).count();

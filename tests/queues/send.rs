@@ -156,6 +156,8 @@ fn futures_of_delayed_queues(queue: &DelayedQueue<i64>, ticket: &Ticket, at: Sys
 
 #[allow(dead_code)]
 fn futures_of_partitioned_queues(queue: &PartitionedQueue<i64>, ticket: &Ticket, at: SystemTime) {
+    goes(queue.job_states(["a"]));
+    goes(queue.cancel_all(["a"]));
     goes(queue.put(&1));
     goes(queue.offer(&1, Duration::ZERO));
     goes(queue.offer_at(&1, at));
