@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::conn::{Channels, Conn, Notice};
 use crate::wire::message::MessageId;
 use crate::wire::time;
-pub(crate) use heard::Announced;
+pub(crate) use heard::{Announced, Cancelled};
 use listeners::Listeners;
 
 /// How long a subscriber may take to confirm a subscription. It gives up a connection that is silent for 3 s.
@@ -108,12 +108,12 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
                 for channel in channels {
                     self.confirms(channel);
                     // What was announced before is not known.
-                    self.receivers.of(channel).for_each(|receiver| receiver.announce_now());
+                    self.receivers.of(channel).for_each(|receiver| receiver.announce_unheard());
                 }
             }
             // It is reported, and tried again.
             Notice::Refused(channel) => self.confirms(channel),
-            Notice::Missed => self.receivers.all().for_each(|receiver| receiver.announce_now()),
+            Notice::Missed => self.receivers.all().for_each(|receiver| receiver.announce_unheard()),
             Notice::Message { channel, payload } => {
                 let mut receivers = self.receivers.of(channel).peekable();
                 if receivers.peek().is_some() {

@@ -104,12 +104,16 @@ pub(crate) struct Leases {
     /// None is over before this, so that not all of them are looked at for each call. `None`: none that is
     /// not over.
     safe_until: Option<Instant>,
+    /// What was announced before this may be missing.
+    unheard_until: Option<Instant>,
 }
 
 #[derive(Debug)]
 struct Held {
     lease: Arc<Lease>,
     holds: Option<Bytes>,
+    /// Somebody may have asked to cancel the job, and the server is to say so.
+    is_doubtful: bool,
     /// Extended until then; `None` if that is later than an instant can be.
     extend_until: Option<Instant>,
     /// An extension is on its way.
@@ -118,7 +122,7 @@ struct Held {
 
 impl Leases {
     pub(crate) fn new(length: Duration, most: Duration) -> Self {
-        Self { length, most, held: HashMap::new(), next: None, safe_until: None }
+        Self { length, most, held: HashMap::new(), next: None, safe_until: None, unheard_until: None }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -133,9 +137,11 @@ impl Leases {
     pub(crate) fn add(&mut self, member: Member, holds: Option<Bytes>, sent: Instant) -> Arc<Lease> {
         let lease = Arc::new(Lease::new(sent + self.length));
         let extend_until = sent.checked_add(self.most);
-        let held = Held { lease: lease.clone(), holds, extend_until, extending: false };
+        let is_doubtful = holds.is_some() && self.unheard_until.is_some_and(|until| sent <= until);
+        let held = Held { lease: lease.clone(), holds, is_doubtful, extend_until, extending: false };
         self.held.insert(member, held);
-        self.next.get_or_insert(sent + self.length / 3);
+        let next = if is_doubtful { sent } else { sent + self.length / 3 };
+        self.next = Some(self.next.map_or(next, |known| known.min(next)));
         self.is_safe_until(sent + self.length);
         lease
     }
@@ -145,6 +151,16 @@ impl Leases {
         self.held.remove(member);
         if self.held.is_empty() {
             self.next = None;
+        }
+    }
+
+    /// What was announced until now may be missing. So the next call extends the leases of jobs that hold their
+    /// ids: the reply says which of them somebody has asked to cancel.
+    pub(crate) fn on_unheard(&mut self, now: Instant) {
+        self.unheard_until = Some(now);
+        for held in self.held.values_mut().filter(|held| held.holds.is_some()) {
+            held.is_doubtful = true;
+            self.next = Some(now);
         }
     }
 
@@ -161,8 +177,9 @@ impl Leases {
         let mut extend = Vec::new();
         for (member, held) in &mut self.held {
             let extends = held.extend_until.is_none_or(|until| now < until);
-            if !held.extending && held.lease.is_over(now + self.length * 5 / 6) && extends {
-                held.extending = true;
+            let is_old = held.lease.is_over(now + self.length * 5 / 6);
+            if !held.extending && extends && (is_old || held.is_doubtful) {
+                (held.extending, held.is_doubtful) = (true, false);
                 extend.push(ToExtend { member: *member, holds: held.holds.clone() });
             }
         }
@@ -266,6 +283,24 @@ mod tests {
         assert!(!lease.is_told());
         leases.remove(&member(1));
         assert_eq!((leases.next(), leases.is_empty()), (None, true));
+    }
+
+    #[test]
+    fn what_may_be_cancelled_unheard_is_asked_for_once() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, MOST);
+        let job = || Some(Bytes::from_static(b"job"));
+        let _plain = leases.add(member(1), None, begun);
+        let _held = leases.add(member(2), job(), begun);
+        leases.on_unheard(after(begun, 1));
+        assert_eq!(leases.next(), Some(after(begun, 1)));
+        assert_eq!(members(leases.due(after(begun, 1))), [member(2)]);
+        leases.on_extended(&member(2), after(begun, 1), true);
+        assert_eq!(leases.due(after(begun, 2)), []);
+        // Its claim was under way.
+        let _early = leases.add(member(3), job(), begun);
+        let _late = leases.add(member(4), job(), after(begun, 2));
+        assert_eq!(members(leases.due(after(begun, 3))), [member(3)]);
     }
 
     #[test]

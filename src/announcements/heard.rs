@@ -25,13 +25,23 @@ pub(crate) struct Announced {
 struct Heard {
     /// When the first retry is due: epoch ms, by the server's clock, which the calls of the receiver tell.
     retry: Option<f64>,
-    cancelled: HashSet<MessageId>,
+    cancelled: Cancelled,
+}
+
+/// Which jobs somebody has asked to cancel.
+#[derive(Debug, Default)]
+pub(crate) struct Cancelled {
+    pub(crate) messages: HashSet<MessageId>,
+    /// Of other messages, that may have been announced unheard.
+    pub(crate) may_be_others: bool,
 }
 
 impl Announced {
-    /// A retry may be due.
-    pub(super) fn announce_now(&self) {
+    /// What was announced until now may be missing: a retry may be due, and jobs may be cancelled.
+    pub(super) fn announce_unheard(&self) {
         self.announce(0.0);
+        self.heard().cancelled.may_be_others = true;
+        self.cancelled.notify_one();
     }
 
     pub(super) fn announce(&self, retry: f64) {
@@ -43,8 +53,8 @@ impl Announced {
 
     pub(super) fn announce_cancelled(&self, message: MessageId) {
         let mut heard = self.heard();
-        if heard.cancelled.len() < MOST {
-            heard.cancelled.insert(message);
+        if heard.cancelled.messages.len() < MOST {
+            heard.cancelled.messages.insert(message);
         }
         drop(heard);
         self.cancelled.notify_one();
@@ -61,12 +71,12 @@ impl Announced {
     }
 
     /// Waits until messages are announced whose jobs somebody has asked to cancel. Cancel safe.
-    pub(crate) async fn cancelled(&self) -> HashSet<MessageId> {
+    pub(crate) async fn cancelled(&self) -> Cancelled {
         loop {
             self.cancelled.notified().await;
-            let messages = std::mem::take(&mut self.heard().cancelled);
-            if !messages.is_empty() {
-                return messages;
+            let cancelled = std::mem::take(&mut self.heard().cancelled);
+            if cancelled.may_be_others || !cancelled.messages.is_empty() {
+                return cancelled;
             }
         }
     }

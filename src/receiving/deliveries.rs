@@ -1,7 +1,7 @@
 //! The deliveries of one receiver: gathers what its next call settles and extends, and tells what a call has
 //! done.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::call::{Settings, Turn};
 use super::claim::{Claim, Settled, Settlement, ToSettle};
 use super::waiting::Waiting;
+use crate::announcements::Cancelled;
 use crate::conn::{Conn, OpError, Unconfirmed};
 use crate::leases::{Leases, ToExtend};
 use crate::outbox::Outbox;
@@ -152,10 +153,13 @@ impl Deliveries {
         extend.iter().for_each(|one| self.leases.on_refused(&one.member));
     }
 
-    /// Somebody has asked to cancel the jobs of these messages.
-    pub(super) fn cancel(&mut self, messages: HashSet<MessageId>) {
+    /// Somebody has asked to cancel these jobs.
+    pub(super) fn cancel(&mut self, Cancelled { messages, may_be_others }: Cancelled) {
         self.leases.cancel(|id| messages.contains(&id));
         let now = Instant::now();
+        if may_be_others {
+            self.leases.on_unheard(now);
+        }
         self.cancelled.retain(|_, heard| now - *heard < UNDER_WAY);
         self.cancelled.extend(messages.into_iter().map(|message| (message, now)));
     }

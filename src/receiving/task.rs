@@ -121,7 +121,7 @@ impl Task {
                     self.on_woken(answer, expired);
                 }
                 at = self.announced.retry(), if rests => self.plan.on_announced(Instant::now(), at),
-                messages = self.announced.cancelled() => self.deliveries.cancel(messages),
+                cancelled = self.announced.cancelled() => self.deliveries.cancel(cancelled),
                 more = self.forwarding.ended(&self.keys) => if more { self.plan.on_forwarded(Instant::now()) },
                 () = sleep_until(next) => {}
                 () = closing.cancelled(), if !self.plan.is_closed() => self.close(),

@@ -53,6 +53,14 @@ impl Held {
         })
     }
 
+    /// Somebody asks to cancel the job, and no receiver hears it.
+    fn request_unheard(&self) {
+        let field: Vec<u8> = self.server.get(["HGET", JOBS, "a"]);
+        assert_eq!(field[0], b'm');
+        let requested = [b"c", &field[1..]].concat();
+        let _: u64 = self.server.get([b"HSET", JOBS.as_bytes(), b"a", &requested]);
+    }
+
     async fn receive(&self) -> Delivery<String> {
         soon(self.ready.receiver().receive()).await.unwrap()
     }
@@ -208,8 +216,16 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     assert_eq!(soon(began.recv()).await.flatten().as_deref(), Some(&b"a"[..]));
     assert_eq!(held.delayed.job("a").cancel().await.unwrap(), Cancelled::Requested);
     until_async("the handler has returned", || async { held.is().await.is_none() }).await;
-    worker.abort();
     held.is_free("by an announcement").await;
+
+    // The announcement is lost: the client is not subscribed.
+    assert!(matches!(held.offer("2", Duration::ZERO).await, Offered::Stored(_)));
+    assert_eq!(soon(began.recv()).await.flatten().as_deref(), Some(&b"a"[..]));
+    held.request_unheard();
+    held.server.cmd(["CLIENT", "KILL", "TYPE", "pubsub"]);
+    until_async("the handler has returned", || async { held.is().await.is_none() }).await;
+    worker.abort();
+    held.is_free("by a new subscription").await;
 
     // The announcement is lost: by the extension of the lease, of this message only.
     let receiver = held.ready.receiver().lease(Duration::from_secs(3));
@@ -217,10 +233,7 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     let other = soon(receiver.receive()).await.unwrap();
     assert!(matches!(held.offer("1", Duration::ZERO).await, Offered::Stored(_)));
     let delivery = soon(receiver.receive()).await.unwrap();
-    let field: Vec<u8> = held.server.get(["HGET", JOBS, "a"]);
-    assert_eq!(field[0], b'm');
-    let requested = [b"c", &field[1..]].concat();
-    let _: u64 = held.server.get([b"HSET", JOBS.as_bytes(), b"a", &requested]);
+    held.request_unheard();
     soon(delivery.cancelled()).await;
     assert_eq!(
         held.delayed.job("a").state().await.unwrap().map(|state| matches!(state, JobState::InFlight { .. })),
