@@ -332,8 +332,7 @@ impl Context {
     pub fn with_job(mut self, id: impl AsRef<[u8]>, headers: &[(&str, &str)]) -> Self {
         let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
         let now = Some(self.first_received);
-        let job =
-            Job { id: id.as_ref().into(), headers: headers.collect(), offered_at: now, due: now };
+        let job = Job { id: id.as_ref().into(), headers: headers.collect(), offered_at: now, due: now };
         self.job = Some(Arc::new(job));
         self
     }

@@ -17,8 +17,8 @@
 //!
 //! A failure is a panic with a sentence, because a panic is a failed test.
 //!
-//! Methods of servers and proxies block the thread: a start takes some milliseconds, but that of a [`Cluster`]
-//! or of [`Sentinels`] takes seconds, as do their failovers. In an async test, call them by
+//! Methods of servers and proxies block the thread: a start takes some milliseconds, but that of a
+//! [`Cluster`] or of [`Sentinels`] takes seconds, as do their failovers. In an async test, call them by
 //! `tokio::task::block_in_place` if other tasks must run meanwhile.
 //!
 //! Linux is tested. The crate needs a Unix; on others than Linux, the server of a test process that is killed
@@ -83,3 +83,8 @@ pub use {
     server::{ClientKind, replication_offset},
     version::{Product, Release, Version},
 };
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime};
 /// How many entries are read at a time.
 const PAGE: usize = 1_000;
 
-/// Asserts that this value is pending, and is due at this time, `tolerance` earlier or later. Other values may
-/// be pending, too, and the same one with other due times.
+/// Asserts that this value is pending, and is due at this time, `tolerance` earlier or later. Other values
+/// may be pending, too, and the same one with other due times.
 ///
-/// The due time is by the server's clock. For `offer(&value, delay)`, `at` is `SystemTime::now() + delay`, and
-/// the tolerance covers what passes from the offer to that line: on a busy machine, that may be seconds.
+/// The due time is by the server's clock. For `offer(&value, delay)`, `at` is `SystemTime::now() + delay`,
+/// and the tolerance covers what passes from the offer to that line: on a busy machine, that may be seconds.
 ///
 /// # Panics
 /// Panics at the position of the call, with what is pending, if the value is not, or has another due time. So
@@ -65,8 +65,8 @@ pub fn assert_pending<'a, T: PartialEq + Debug + 'static>(
     }
 }
 
-/// Makes everything due now that is pending in this queue, on the server and by its clock. Returns how much it
-/// was. Then a worker or a taker of the queue gets it, as at its due time. The order is not kept.
+/// Makes everything due now that is pending in this queue, on the server and by its clock. Returns how much
+/// it was. Then a worker or a taker of the queue gets it, as at its due time. The order is not kept.
 ///
 /// It is for the private queues of tests, which are short: it reads all that is pending. A message that waits
 /// for a retry is not pending: with [`Backoff::fixed`](redelay::worker::Backoff::fixed) and
@@ -150,6 +150,9 @@ mod tests {
         for far in [at + ms(6), at - ms(6)] {
             assert!(!is_near(far, at, ms(5)));
         }
-        assert_eq!((beside(at + ms(6), at), beside(at - ms(6), at)), ("6ms later".into(), "6ms earlier".into()));
+        assert_eq!(
+            (beside(at + ms(6), at), beside(at - ms(6), at)),
+            ("6ms later".into(), "6ms earlier".into())
+        );
     }
 }

@@ -4,7 +4,8 @@ use super::{Cluster, NODE_TIMEOUT, Node, id, nodes};
 use crate::{Server, until};
 use std::time::Duration;
 
-/// As [`NODE_TIMEOUT`], for times when no server is made to fail. On a busy machine, one is silent for seconds.
+/// As [`NODE_TIMEOUT`], for times when no server is made to fail. On a busy machine, one is silent for
+/// seconds.
 const PATIENT_NODE_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Cluster {
