@@ -113,7 +113,7 @@ async fn everything_pending_is_made_due() {
     for server in [Server::start(), Server::builder().cluster().start()] {
         let (ready, delayed) = queues(&server).await;
         let plain: Vec<i64> = (0..2_500).collect();
-        delayed.offer_all(&plain, HOUR).await.unwrap();
+        delayed.offer_all(plain.iter().map(|value| (value, HOUR))).await.unwrap();
         delayed.offer(&2_500, HOUR).id("a job").until_done().await.unwrap();
         assert_eq!(make_due(&delayed).await, 2_501);
         let mut taken = BTreeSet::new();
