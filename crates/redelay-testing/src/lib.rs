@@ -1,4 +1,4 @@
-//! What the tests of a service need that uses [redelay](redelay): private servers, faults of the network, and
+//! What the tests of a service need that uses [redelay]: private servers, faults of the network, and
 //! assertions. A chapter of redelay's documentation, `docs/testing.md`, shows tests with it.
 //!
 //! | to | use |
