@@ -155,9 +155,10 @@ components:
 docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
 
+# What users of redelay-testing get is without its internal feature, which the tests of the workspace turn on.
 # Tests and examples depend on crates that turn on every codec, so what users of one feature get is seen only by `--lib`.
 # Features of redelay that only select a codec change none of its own code.
-features: components ## Clippy for both crates without features and with each single one; warnings are errors
+features: components ## Clippy for the published crates without features and with each single one; warnings are errors
 	@set -e; for feature in "" $(CODEC_FEATURES); do \
 		echo "redisson-codec: '$$feature'"; \
 		cargo clippy --quiet --package redisson-codec --no-default-features --features "$$feature" --lib -- -D warnings; \
@@ -166,8 +167,9 @@ features: components ## Clippy for both crates without features and with each si
 		echo "redelay: '$$feature'"; \
 		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --lib -- -D warnings; \
 	done
+	cargo clippy --quiet --package redelay-testing --lib -- -D warnings
 
-msrv: ## builds both crates with the oldest Rust that Cargo.toml promises, which rustup installs
+msrv: ## builds the published crates with the oldest Rust that Cargo.toml promises, which rustup installs
 	scripts/msrv.sh
 
 # Nothing is linked, so libFuzzer itself, in C++, need not be compiled: the variable says that somebody else does it.
@@ -197,8 +199,8 @@ peer: ## builds the program that other checks drive redelay with; the last line 
 	cargo build --release --package redelay-peer
 	@echo "$(TARGET)/release/redelay-peer"
 
-package: ## both packages as they would be published: builds them, and checks their files and links
-	cargo package --package redisson-codec --package redelay $(PACKAGE_FLAGS)
+package: ## the packages as they would be published: builds them, and checks their files and links
+	cargo package --package redisson-codec --package redelay --package redelay-testing $(PACKAGE_FLAGS)
 	scripts/package-check.py $(TARGET)/package
 
 ship: components ## builds what is shipped of the command `redelay`, and checks it: the steps of its Dockerfile, a Debian package (builds cargo-deb once; minutes)

@@ -4,13 +4,15 @@ set -eu
 cd "$(dirname -- "$0")/.."
 
 deny=$(scripts/cargo-tool.sh cargo-deny 0.20.2)
-# Of redelay with the codecs, and of the command line. The first one does not use all exceptions.
-"$deny" --exclude-dev check --allow license-exception-not-encountered bans licenses
-"$deny" --manifest-path crates/redelay-cli/Cargo.toml --exclude-dev check bans licenses
+# Of redelay with the codecs, of the command line, and of the test kit. Not all of them use all exceptions.
+for package in . crates/redelay-cli crates/redelay-testing; do
+    "$deny" --manifest-path $package/Cargo.toml --exclude-dev check --allow license-exception-not-encountered bans licenses
+done
 "$deny" --workspace check sources
 if timeout 20 git ls-remote --quiet https://github.com/RustSec/advisory-db HEAD >/dev/null 2>&1; then
-    "$deny" --exclude-dev check advisories
-    "$deny" --manifest-path crates/redelay-cli/Cargo.toml --exclude-dev check advisories
+    for package in . crates/redelay-cli crates/redelay-testing; do
+        "$deny" --manifest-path $package/Cargo.toml --exclude-dev check advisories
+    done
 else
     echo "advisories skipped: their database cannot be reached"
 fi

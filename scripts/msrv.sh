@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the two published crates, with every feature, by the oldest Rust that Cargo.toml promises (`rust-version`) and
+# Builds the published crates, with every feature, by the oldest Rust that Cargo.toml promises (`rust-version`) and
 # with the dependencies of the committed Cargo.lock. Cargo itself refuses a dependency that needs a newer Rust.
 #
 # The toolchain is installed through rustup if it is missing. Where it cannot be fetched, the script checks only what the
@@ -11,7 +11,7 @@ minor=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 toolchain=$minor.0
 build=${CARGO_TARGET_DIR:-target}/msrv
 
-for readme in README.md crates/redisson-codec/README.md; do
+for readme in README.md crates/redisson-codec/README.md crates/redelay-testing/README.md; do
     grep -q "Rust $minor or later" "$readme" || {
         echo "msrv.sh: $readme does not say \"Rust $minor or later\", as Cargo.toml does" >&2
         exit 1
@@ -20,7 +20,7 @@ done
 
 if rustup run "$toolchain" rustc --version 2>/dev/null ||
     rustup toolchain install "$toolchain" --profile minimal --no-self-update; then
-    exec rustup run "$toolchain" cargo check --locked --package redisson-codec --package redelay --all-features \
+    exec rustup run "$toolchain" cargo check --locked --package redisson-codec --package redelay --package redelay-testing --all-features \
         --target-dir "$build"
 fi
 
@@ -37,7 +37,7 @@ metadata = json.load(sys.stdin)
 packages = {package["id"]: package for package in metadata["packages"]}
 nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
 # What the published crates bring along: everything but dev-dependencies.
-todo = [id for id, package in packages.items() if package["name"] in ("redelay", "redisson-codec") and not package["source"]]
+todo = [id for id, package in packages.items() if package["name"] in ("redelay", "redelay-testing", "redisson-codec") and not package["source"]]
 seen = set()
 while todo:
     id = todo.pop()

@@ -19,6 +19,7 @@ COMMON = ["Cargo.toml", "README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-
 PACKAGES = {
     "redisson-codec": ("crates/redisson-codec", []),
     "redelay": (".", ["CONTRIBUTING.md", "DESIGN.md", "SECURITY.md", "docs/*.md", "docs/schemas.json", "docs/design/*.md", "docs/benchmarks/*.md", "docs/benchmarks/*.svg"]),
+    "redelay-testing": ("crates/redelay-testing", []),
 }
 # What only the project's own tests and benchmarks need.
 UNWANTED = re.compile(r"^(tests|benches|compat|scripts|fuzz|crates|target|\.ci)/|results\.json$|\.(class|jar)$")

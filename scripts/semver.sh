@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares the public API of both crates with that of an earlier commit, by cargo-semver-checks.
+# Compares the public API of the published crates with that of an earlier commit, by cargo-semver-checks.
 #
 #   scripts/semver.sh [COMMIT]      by default the last tag
 #
@@ -17,4 +17,4 @@ git rev-parse --quiet --verify "$baseline^{commit}" >/dev/null || {
     exit 1
 }
 checks=$(scripts/cargo-tool.sh cargo-semver-checks 0.51.0)
-exec "$checks" semver-checks --package redisson-codec --package redelay --all-features --baseline-rev "$baseline"
+exec "$checks" semver-checks --package redisson-codec --package redelay --package redelay-testing --all-features --baseline-rev "$baseline"

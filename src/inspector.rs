@@ -53,6 +53,7 @@ pub use settings::{ClusterState, Settings};
 pub use unknown::Unknown;
 pub use watch::{Happening, Happenings};
 
+use crate::DelayedQueue;
 use crate::conn::Conn;
 use crate::engine::Engine;
 
@@ -103,6 +104,24 @@ pub struct Inspector {
 impl Inspector {
     pub(crate) fn new(engine: Arc<Engine>, conn: Conn) -> Self {
         Self { conn, _engine: engine }
+    }
+}
+
+/// The inspector of the queue's client.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::inspector::Inspector;
+/// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+/// let next = Inspector::from(&orders).pending(orders.keys().target, None, 10).await?;
+/// # Ok(())
+/// # }
+/// ```
+impl<T: 'static> From<&DelayedQueue<T>> for Inspector {
+    fn from(queue: &DelayedQueue<T>) -> Self {
+        let engine = queue.queue_arc().engine.clone();
+        let conn = engine.conn.clone();
+        Self::new(engine, conn)
     }
 }
 

@@ -53,6 +53,7 @@
 //! | `docs/tour.md` | one service as code: ids, retries, dead letters, metrics, shutdown |
 //! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
 //! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
+//! | `docs/testing.md` | testing your code: handlers, servers, what is pending, faults of the network |
 //! | `docs/patterns.md` | well-known delayed queues, and how to build them with redelay; when to use which |
 //! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, Sentinel, Cluster |
 //! | `docs/scaling.md` | memory, throughput, connections; one queue, partitions, or more masters |
@@ -158,6 +159,7 @@ mod documents {
         Patterns "docs/patterns.md"
         Recipes "docs/recipes.md"
         Scaling "docs/scaling.md"
+        Testing "docs/testing.md"
         Tour "docs/tour.md"
         Troubleshooting "docs/troubleshooting.md"
     }

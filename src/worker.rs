@@ -23,6 +23,8 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use crate::receiver::{Backoff, MessageId, OnUndecodable};
+#[doc(hidden)]
+pub use handler::call;
 pub use handler::{Context, Handler};
 pub use outcome::{Failure, IntoOutcome, Outcome};
 #[cfg(feature = "tower")]

@@ -155,6 +155,28 @@ impl<T: 'static> DelayedQueue<T> {
         first.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
+    /// Decodes a payload of this queue with its codec: that of a
+    /// [`PendingEntry`](crate::inspector::PendingEntry), for example. No command is sent.
+    ///
+    /// # Errors
+    /// [`Decode`](crate::ErrorKind::Decode) if the codec cannot read these bytes.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::inspector::Inspector;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// for entry in Inspector::from(&orders).pending(orders.keys().target, None, 100).await? {
+    ///     if let Some(payload) = &entry.payload {
+    ///         println!("{}, due at {:?}", orders.decode(payload)?, entry.due);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn decode(&self, payload: &[u8]) -> Result<T> {
+        self.queue.reading("decode").decode(&*self.codec, Bytes::copy_from_slice(payload))
+    }
+
     /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the
     /// server now, and what this client has done for the queue. O(log n) on the server.
     ///

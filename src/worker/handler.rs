@@ -1,17 +1,21 @@
 //! The functions that a worker runs.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::outcome::IntoOutcome;
+use super::outcome::{IntoOutcome, Outcome};
 use crate::Delivery;
 use crate::receiver::MessageId;
 
-/// Metadata of the message: the optional second argument of a handler.
+/// Metadata of the message: the optional second argument of a handler. [`Context::for_test`] makes one for a
+/// test of a handler.
 ///
 /// # Examples
 /// ```no_run
@@ -38,6 +42,7 @@ pub struct Context {
 }
 
 /// What travels with a job.
+#[derive(Clone)]
 struct Job {
     id: Box<[u8]>,
     headers: Vec<(String, String)>,
@@ -230,6 +235,150 @@ impl Context {
     }
 }
 
+/// # For tests of handlers
+///
+/// What is not set is as for a first delivery that was received now, of a message that is no job.
+impl Context {
+    /// A context for a test of a handler: of the message with this id, in this attempt, which is 1 for the
+    /// first one. The id is printed as 32 hexadecimal digits.
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::worker::{Context, Outcome};
+    ///
+    /// async fn handle(order: i64, context: Context) -> Outcome {
+    ///     match context.attempt() {
+    ///         1 | 2 => Outcome::Retry(format!("the shop does not answer for {order}").into()),
+    ///         _ => Outcome::Done,
+    ///     }
+    /// }
+    ///
+    /// # tokio_test::block_on(async {
+    /// assert!(matches!(handle(7, Context::for_test(17, 1)).await, Outcome::Retry(_)));
+    /// assert!(matches!(handle(7, Context::for_test(17, 3)).await, Outcome::Done));
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn for_test(id: u128, attempt: u32) -> Self {
+        Self {
+            queue: "test".into(),
+            id: format!("{id:032x}").parse().expect("32 digits"),
+            attempt,
+            is_last_attempt: false,
+            first_received: SystemTime::now(),
+            job: None,
+            cancelled: CancellationToken::new(),
+        }
+    }
+
+    /// Sets [`queue`](Self::queue), which is `test` otherwise.
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::worker::Context;
+    ///
+    /// assert_eq!(Context::for_test(17, 1).with_queue("orders").queue(), "orders");
+    /// ```
+    #[must_use]
+    pub fn with_queue(mut self, name: &str) -> Self {
+        self.queue = name.into();
+        self
+    }
+
+    /// Makes it the [last attempt](Self::is_last_attempt).
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::worker::Context;
+    ///
+    /// assert!(Context::for_test(17, 10).as_last_attempt().is_last_attempt());
+    /// ```
+    #[must_use]
+    pub fn as_last_attempt(mut self) -> Self {
+        self.is_last_attempt = true;
+        self
+    }
+
+    /// Sets [`first_received`](Self::first_received).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// use redelay::worker::Context;
+    ///
+    /// let yesterday = SystemTime::now() - Duration::from_secs(86_400);
+    /// let context = Context::for_test(17, 3).with_first_received(yesterday);
+    /// assert_eq!(context.first_received(), yesterday);
+    /// ```
+    #[must_use]
+    pub fn with_first_received(mut self, at: SystemTime) -> Self {
+        self.first_received = at;
+        self
+    }
+
+    /// Makes the message a job: sets [`job_id`](Self::job_id) and [`headers`](Self::headers). It was offered
+    /// and due when it was [received](Self::first_received).
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::worker::Context;
+    ///
+    /// let context = Context::for_test(17, 1).with_job("order-17", &[("tenant", "shop")]);
+    /// assert_eq!(context.job_id(), Some(&b"order-17"[..]));
+    /// assert_eq!(context.header("tenant"), Some("shop"));
+    /// ```
+    #[must_use]
+    pub fn with_job(mut self, id: impl AsRef<[u8]>, headers: &[(&str, &str)]) -> Self {
+        let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let now = Some(self.first_received);
+        let job = Job { id: id.as_ref().into(), headers: headers.collect(), offered_at: now, due: now };
+        self.job = Some(Arc::new(job));
+        self
+    }
+
+    /// Sets [`offered_at`](Self::offered_at) and [`due`](Self::due) of a job.
+    ///
+    /// # Panics
+    /// Panics before [`with_job`](Self::with_job): a message that is no job does not have them.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// use redelay::worker::Context;
+    ///
+    /// let due = SystemTime::now() - Duration::from_secs(60);
+    /// let offered = due - Duration::from_secs(1800);
+    /// let context = Context::for_test(17, 1).with_job("order-17", &[]).with_times(offered, due);
+    /// assert_eq!((context.offered_at(), context.due()), (Some(offered), Some(due)));
+    /// ```
+    #[must_use]
+    pub fn with_times(mut self, offered_at: SystemTime, due: SystemTime) -> Self {
+        let job = self.job.as_mut().expect("with_job comes before with_times");
+        let job = Arc::make_mut(job);
+        (job.offered_at, job.due) = (Some(offered_at), Some(due));
+        self
+    }
+
+    /// Makes [`cancelled`](Self::cancelled) return, for all clones: as if somebody had cancelled the job, or
+    /// the grace of the worker were over.
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::worker::Context;
+    ///
+    /// # tokio_test::block_on(async {
+    /// let context = Context::for_test(17, 1);
+    /// context.cancel();
+    /// context.clone().cancelled().await;
+    /// # });
+    /// ```
+    pub fn cancel(&self) {
+        self.cancelled.cancel();
+    }
+}
+
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
@@ -296,6 +445,25 @@ where
     fn call(&self, value: T, context: Context) -> R {
         self(value, context)
     }
+}
+
+/// Calls a handler as a worker does, without its timeout. `Err` is the text of a panic. `redelay-testing`
+/// calls it, too.
+#[doc(hidden)]
+pub async fn call<T, A, H: Handler<T, A>>(
+    handler: &H,
+    value: T,
+    context: Context,
+) -> std::result::Result<Outcome, String> {
+    let handled = async { handler.call(value, context).await.into_outcome() };
+    let handled = AssertUnwindSafe(handled).catch_unwind().await;
+    handled.map_err(|panic| format!("panicked: {}", text_of(&*panic)))
+}
+
+/// The text of a panic.
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is no text")
 }
 
 mod sealed {

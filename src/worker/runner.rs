@@ -1,7 +1,6 @@
 //! One of the concurrent runners of a worker: it receives a message, handles it, settles it, and receives the
 //! next one.
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -16,8 +15,8 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::handler::{Context, Handler};
-use super::outcome::{Failure, IntoOutcome, Outcome};
+use super::handler::{Context, Handler, call};
+use super::outcome::{Failure, Outcome};
 use super::source::Source;
 use crate::receiver::{MessageId, OnUndecodable};
 use crate::{Delivery, Result};
@@ -173,8 +172,8 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         let cancelled = context.cancelled.clone();
         let _cancel_on_drop = cancelled.clone().drop_guard();
         let (value, delivery) = delivery.into_parts();
-        let handled = delivery.instrument(async { self.handler.call(value, context).await.into_outcome() });
-        let mut handled = pin!(timeout(self.timeout, AssertUnwindSafe(handled).catch_unwind()));
+        let handled = delivery.instrument(call(&*self.handler, value, context));
+        let mut handled = pin!(timeout(self.timeout, handled));
         let (mut to_end, mut lost) = (pin!(delivery.cancelled()), pin!(delivery.lost()));
         let delivery = ReleaseOnDrop(Some(delivery));
         let mut is_told = false;
@@ -209,7 +208,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         let delivery = delivery.take();
         let outcome = match outcome {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(panic)) => Outcome::Retry(format!("panicked: {}", text_of(&*panic)).into()),
+            Ok(Err(panic)) => Outcome::Retry(panic.into()),
             Err(_) => Outcome::Retry(format!("timed out after {:?}", self.timeout).into()),
         };
         self.settle(message, delivery, outcome)
@@ -280,10 +279,4 @@ impl Drop for ReleaseOnDrop {
             drop(delivery.release());
         }
     }
-}
-
-/// The text of a panic.
-fn text_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is no text")
 }

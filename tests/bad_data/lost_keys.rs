@@ -167,7 +167,7 @@ async fn without(key: &'static str, lost: &'static [i64], vanished: u64, had_ano
 
 async fn delayed_is_listed(delayed: &DelayedQueue<i64>) -> bool {
     let listed = delayed.schedules().read(None, 9).await.unwrap();
-    listed.len() == 1 && listed[0].1.as_ref().unwrap().next.is_some()
+    listed.len() == 1 && listed[0].1.as_ref().unwrap().next_run.is_some()
 }
 
 #[tokio::test(flavor = "multi_thread")]

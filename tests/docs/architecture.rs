@@ -20,8 +20,9 @@ pub(super) const REDELAY: Package = Package { folder: "", table: "| module | own
 pub(super) const CODEC: Package =
     Package { folder: "crates/redisson-codec", table: "| module of `redisson-codec` | owns |", uses: 20 };
 
-/// Has no order of modules.
+/// These have no order of modules.
 pub(super) const CLI: Package = Package { folder: "crates/redelay-cli", table: "", uses: 0 };
+pub(super) const TESTING: Package = Package { folder: "crates/redelay-testing", table: "", uses: 0 };
 
 /// The rank of each module, by the table in CONTRIBUTING.md. The top row has the highest.
 fn ranks(package: &Package) -> BTreeMap<String, usize> {
@@ -276,6 +277,7 @@ fn the_design_gives_a_reason_for_every_dependency() {
         include_str!("../../crates/redisson-codec/Cargo.toml"),
         include_str!("../../crates/redelay-cli/Cargo.toml"),
         include_str!("../../crates/redelay-metrics/Cargo.toml"),
+        include_str!("../../crates/redelay-testing/Cargo.toml"),
     ];
     for manifest in manifests {
         let lines = trees.next().expect("a tree").lines().filter(|line| line.contains("── "));

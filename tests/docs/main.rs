@@ -12,5 +12,6 @@ mod observability;
 mod operators;
 mod patterns;
 mod size;
+mod testing;
 mod tour;
 mod troubleshooting;

@@ -98,7 +98,7 @@ async fn run(seed: u64) -> Result<String, String> {
                 proxy.cut();
                 cuts += 1;
             }
-            _ => drop(server.flush_scripts()),
+            _ => server.flush_scripts(),
         }
         tokio::time::sleep(ms(random.u64(..200))).await;
         ended(&server)?;

@@ -1,7 +1,7 @@
 //! Shared by the integration tests: the queues of a new client, the names of their keys, waiting with a
 //! deadline, and a recorder of the events of a single test.
 //!
-//! Servers, proxies and `until` are in `redelay-fixture`, which knows nothing of redelay.
+//! Servers, proxies and `until` are in `redelay-fixture`.
 
 mod alone;
 mod clients;
