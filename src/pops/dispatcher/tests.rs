@@ -35,7 +35,7 @@ impl Steps {
         wait: Wait,
     ) -> oneshot::Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
-        self.dispatcher.join(id, Waiter { keys: keys(names), want, wait, answer });
+        self.dispatcher.join(id, Waiter { keys: keys(names), in_order: true, want, wait, answer });
         receiver
     }
 
