@@ -68,7 +68,7 @@ impl Dispatcher {
             let group = named.get(&waiter.keys[0]).map(|at| (*at, &mut groups[*at]));
             if let Some((at, group)) = group.filter(|(_, group)| group.is_open)
                 && let first = &self.waiters[&group.first]
-                && (waiter.keys == first.keys || is_same_in_any_order(first, waiter, |keys| named.get(keys) == Some(&at)))
+                && are_alike(first, waiter, |keys| named.get(keys) == Some(&at))
             {
                 group.takers += 1;
                 continue;
@@ -124,10 +124,9 @@ impl Dispatcher {
     }
 }
 
-/// Whether two takers, whose order does not matter, name the same lists.
-fn is_same_in_any_order(first: &Waiter, other: &Waiter, first_names: impl Fn(&Keys) -> bool) -> bool {
-    !first.in_order
-        && !other.in_order
+/// Whether two takers name the same lists, in the same order if that matters.
+fn are_alike(first: &Waiter, other: &Waiter, first_names: impl Fn(&Keys) -> bool) -> bool {
+    first.in_order == other.in_order
         && first.keys.len() == other.keys.len()
-        && other.keys.iter().all(first_names)
+        && (first.keys == other.keys || !first.in_order && other.keys.iter().all(first_names))
 }
