@@ -272,6 +272,9 @@ pub(super) async fn try_pop_any(
             (Ok(payloads), claims)
         }
         Err(error) => {
+            if matches!(&error, OpError::Server(why) if !why.starts_with("WRONGTYPE")) {
+                conn.counters().failed("pop from several lists", &error);
+            }
             let claims = lists.iter().cloned().zip(earlier).filter(|(_, claim)| !claim.is_empty());
             (Err(error), claims.collect())
         }

@@ -488,6 +488,22 @@ async fn two_takers() {
 }
 
 #[tokio::test]
+async fn two_takers_of_two_lists() {
+    each(async |rig| {
+        let (first, second) = tokio::join!(
+            rig.ready.poll_from_any(ms(500), &["other"]),
+            rig.ready.poll_from_any(ms(500), &["other"]),
+        );
+        let (taken_here, errors): (Vec<_>, Vec<_>) = [first, second].into_iter().partition(Result::is_ok);
+        if let (Some(Err(error)), true) = (errors.into_iter().next(), taken_here.is_empty()) {
+            return Err(error);
+        }
+        taken(taken_here.into_iter().flatten().flatten().map(|(_, payload)| payload))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_quarantine() {
     each(async |rig| {
         let entry = rig.delayed.quarantine().read(None, 1).await?.remove(0);
