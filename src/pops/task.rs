@@ -338,7 +338,8 @@ impl Task {
                     })
                 }
                 Action::TryPopAny { lists, try_pop } => {
-                    let earlier = lists.iter().map(|keys| pops.take_claim(keys).unwrap_or_default()).collect();
+                    let earlier =
+                        lists.iter().map(|keys| pops.take_claim(keys).unwrap_or_default()).collect();
                     Box::pin(async move {
                         let (payloads, claims) =
                             calls::try_pop_any(&conn, &kind, &lists, try_pop.count, earlier).await;

@@ -150,7 +150,8 @@ async fn what_is_refused_is_left_to_the_blocking_pop() {
     let ready = client.blocking_queue("q", codec::Long);
     for round in 0..3 {
         fill(&server, "other", 0..2);
-        let mut polled: Vec<_> = two(&ready).await.into_iter().map(|polled| polled.unwrap().unwrap().1).collect();
+        let mut polled: Vec<_> =
+            two(&ready).await.into_iter().map(|polled| polled.unwrap().unwrap().1).collect();
         polled.sort_unstable();
         assert_eq!(polled, [0, 1], "round {round}");
     }

@@ -74,7 +74,11 @@ impl Dispatcher {
                 continue;
             }
             if waiter.in_order {
-                waiter.keys.iter().filter_map(|keys| named.get(keys)).for_each(|at| groups[*at].is_open = false);
+                waiter
+                    .keys
+                    .iter()
+                    .filter_map(|keys| named.get(keys))
+                    .for_each(|at| groups[*at].is_open = false);
             }
             let is_free = |keys: &Keys| !named.contains_key(keys) && self.lists[keys].is_free();
             let is_open = waiter.keys.len() <= HOT_LIMIT && waiter.keys.iter().all(is_free);

@@ -6,6 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::*;
 
 mod answers;
+mod any;
 mod order;
 mod simulation;
 mod tiers;
