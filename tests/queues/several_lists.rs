@@ -105,6 +105,50 @@ async fn takers_of_several_lists_share_their_pops_in_order() {
     }
 }
 
+/// On one server, and in one slot of a cluster.
+#[tokio::test]
+async fn payloads_of_one_pop_go_to_the_takers_in_order() {
+    let servers = [Server::start(), Server::builder().cluster().start()];
+    for server in servers {
+        let client = client(&server).await;
+        let first = client.blocking_queue("{s}first", codec::Long);
+        for (last, expected) in [(false, [0, 1, 2, 3, 4]), (true, [2, 1, 0, 5, 4])] {
+            fill(&server, "{s}first", 0..3);
+            fill(&server, "{s}second", 3..6);
+            let before = pops(&server);
+            let polls = (0..5).map(async |_| match last {
+                false => first.poll_from_any(HOUR, &["{s}second"]).await,
+                true => first.poll_last_from_any(HOUR, &["{s}second"]).await,
+            });
+            let polled = soon(join_all(polls)).await.into_iter().map(|polled| polled.unwrap().unwrap().1);
+            assert_eq!(polled.collect::<Vec<_>>(), expected);
+            assert!(pops(&server) - before <= 2, "the script, and its text");
+            server.cmd(["DEL", "{s}second"]);
+        }
+        client.shutdown().await;
+    }
+}
+
+/// A call brings about a megabyte.
+#[tokio::test]
+async fn long_payloads_come_in_several_pops() {
+    let server = Server::start();
+    let client = client(&server).await;
+    let first = client.blocking_queue("first", codec::String);
+    let payload = "x".repeat(400_000);
+    for list in ["first", "second", "first", "second", "second"] {
+        server.cmd(["RPUSH", list, &payload]);
+    }
+    let before = pops(&server);
+    let polls = (0..5).map(|_| first.poll_from_any(HOUR, &["second"]));
+    let polled = soon(join_all(polls)).await.into_iter().map(|polled| polled.unwrap().unwrap());
+    let names: Vec<String> =
+        polled.inspect(|(_, value)| assert!(*value == payload)).map(|(name, _)| name).collect();
+    assert_eq!(names, ["first", "first", "second", "second", "second"]);
+    assert!((2..=3).contains(&(pops(&server) - before)), "three payloads, then two");
+    client.shutdown().await;
+}
+
 /// Where payloads arrive one by one, the blocking pop brings them, and other pops become rare.
 #[tokio::test]
 async fn a_payload_that_comes_alone_costs_little_more_than_a_blocking_pop() {
@@ -162,6 +206,11 @@ async fn what_is_refused_is_left_to_the_blocking_pop() {
     for error in two(&ready).await {
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Refused);
     }
+    // What comes before it arrives.
+    fill(&server, "q", 7..8);
+    let (polled, refused): (Vec<_>, Vec<_>) = two(&ready).await.into_iter().partition(Result::is_ok);
+    let polled: Vec<_> = polled.into_iter().map(|polled| polled.unwrap().unwrap().1).collect();
+    assert_eq!((polled, refused.len()), (vec![7], 1));
     server.cmd(["DEL", "other"]);
     server.cmd(["SET", "q", "no list"]);
     for error in two(&ready).await {
