@@ -240,9 +240,9 @@ pub(super) async fn try_pop(
     (Ok(popped), earlier)
 }
 
-/// Pops up to `count` payloads of several lists without blocking: of the first that has any, then of the next.
-/// `earlier` has a claim of each list to be confirmed, or an empty one. Returns the payloads of each list, and
-/// the claims that are still to be confirmed. A lost reply is as with [`try_pop`].
+/// Pops up to `count` payloads of several lists without blocking: of the first that has any, then of the
+/// next. `earlier` has a claim of each list to be confirmed, or an empty one. Returns the payloads of each
+/// list, and the claims that are still to be confirmed. A lost reply is as with [`try_pop`].
 pub(super) async fn try_pop_any(
     conn: &Conn,
     kind: &Kind,

@@ -43,8 +43,8 @@ impl World {
         }
     }
 
-    /// Up to `count` payloads of a list go to its first takers. The lists that these named before it must come
-    /// before it.
+    /// Up to `count` payloads of a list go to its first takers. The lists that these named before it must
+    /// come before it.
     pub(super) fn check_order(&self, popped: &[Keys], count: usize) {
         for (at, keys) in popped.iter().enumerate() {
             assert!(!popped[..at].contains(keys), "pops from {keys:?} twice");
