@@ -219,7 +219,7 @@ impl Pops {
 
     fn join_parts(&self, parts: Vec<Wanted>, wait: Wait) -> PendingTake {
         let pops = parts.into_iter().map(|part| {
-            // No try pop is sent for a taker of several lists.
+            // A try pop of several lists is sent for takers that wait.
             let is_expired = wait == Wait::None && part.lists.keys.len() > 1;
             self.join_kind(part, if is_expired { Wait::Expired } else { wait })
         });
@@ -241,7 +241,7 @@ impl Pops {
                 None => {
                     // They count the taker, which is one.
                     let lists = Lists { keys: vec![keys], counters: std::mem::take(&mut counters) };
-                    parts.push(Wanted { kind, lists, count: wanted.count });
+                    parts.push(Wanted { kind, lists, ..wanted });
                 }
             }
         }
@@ -249,12 +249,12 @@ impl Pops {
     }
 
     fn join_kind(&self, wanted: Wanted, wait: Wait) -> PendingPop {
-        let Wanted { kind, lists: Lists { keys, counters }, count } = wanted;
+        let Wanted { kind, lists: Lists { keys, counters }, in_order, count } = wanted;
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
         let span = Span::take(&keys);
         let sources = (kind, keys.clone());
-        let waiter = Waiter { keys, want: count, wait, answer };
+        let waiter = Waiter { keys, in_order, want: count, wait, answer };
         let waits = wait == Wait::Endless;
         let pause = if waits { self.pause(&sources) } else { None };
         PendingPop {

@@ -144,6 +144,7 @@ scripts! {
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
+    TAKE_ANY: "b7e56e8562698beee50a9f0eb0fc52ef82198484", [], ["take_any"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",
         [target, receipt, scratch],
         ["parts/permitted", "return_to_list"];

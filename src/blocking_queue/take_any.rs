@@ -191,11 +191,11 @@ impl<T: 'static> BlockingQueue<T> {
                 lists.push(keys);
             }
         }
-        self.pop_from(verb, end, timeout, lists).await
+        self.pop_from(verb, timeout, Wanted::one(end, self.keep_moving(lists))).await
     }
 
     /// Takes from whichever of these lists has a payload first, for a partitioned queue: they are different
-    /// ones, and those of one server are searched in this order.
+    /// ones, and those of one server are searched in any order.
     pub(crate) async fn poll_lists(
         &self,
         verb: &'static str,
@@ -203,17 +203,16 @@ impl<T: 'static> BlockingQueue<T> {
         lists: Vec<Keys>,
     ) -> Result<Option<Popped>> {
         self.check_taking(verb)?;
-        self.pop_from(verb, End::Head, timeout, lists).await
+        let wanted = Wanted::one(End::Head, self.keep_moving(lists));
+        self.pop_from(verb, timeout, wanted.in_any_order()).await
     }
 
     async fn pop_from(
         &self,
         verb: &'static str,
-        end: End,
         timeout: Duration,
-        lists: Vec<Keys>,
+        wanted: Wanted,
     ) -> Result<Option<Popped>> {
-        let wanted = Wanted::one(end, self.keep_moving(lists));
         self.queue
             .engine
             .pops

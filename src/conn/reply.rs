@@ -129,6 +129,12 @@ impl Reply {
         }
     }
 
+    /// The number of one of so many things, from 1.
+    pub(crate) fn into_number_of(self, things: usize) -> Result<usize, Shape> {
+        let number = usize::try_from(self.into_count()?).ok();
+        number.filter(|number| (1..=things).contains(number)).ok_or(Shape("the number of a thing"))
+    }
+
     /// The server's clock, epoch µs.
     pub(crate) fn into_clock(self) -> Result<i64, Shape> {
         match self {

@@ -240,6 +240,60 @@ pub(super) async fn try_pop(
     (Ok(popped), earlier)
 }
 
+/// Pops up to `count` payloads of several lists without blocking: of the first that has any, then of the
+/// next. `earlier` has a claim of each list to be confirmed, or an empty one. Returns the payloads of each
+/// list, and the claims that are still to be confirmed. A lost reply is as with [`try_pop`].
+pub(super) async fn try_pop_any(
+    conn: &Conn,
+    kind: &Kind,
+    lists: &[Keys],
+    count: usize,
+    earlier: Vec<ClaimId>,
+) -> (Result<Vec<Vec<Bytes>>, OpError>, Vec<(Keys, ClaimId)>) {
+    let pop = match kind {
+        Kind::Take(End::Tail, _) => "RPOP",
+        // Moves have one list.
+        Kind::Take(End::Head, _) | Kind::Move { .. } | Kind::Receive { .. } => "LPOP",
+    };
+    let claim = claims::new_id();
+    let call = scripts::TAKE_ANY
+        .on(&[])
+        .keys(lists.iter().flat_map(|keys| [keys.target().clone(), keys.claims().clone()]))
+        .arg(pop)
+        .number(CALL.min(count))
+        .number(KEPT_MS)
+        .arg(claim.clone())
+        .args(earlier.iter().cloned());
+    let reply = claims::run_until_answered(call, conn).await;
+    match reply.and_then(|reply| payloads_of(reply, lists.len())) {
+        Ok(payloads) => {
+            let popped = lists.iter().zip(&payloads).filter(|(_, payloads)| !payloads.is_empty());
+            let claims = popped.map(|(keys, _)| (keys.clone(), claim.clone())).collect();
+            (Ok(payloads), claims)
+        }
+        Err(error) => {
+            if matches!(&error, OpError::Server(why) if !why.starts_with("WRONGTYPE")) {
+                conn.counters().failed("pop from several lists", &error);
+            }
+            let claims = lists.iter().cloned().zip(earlier).filter(|(_, claim)| !claim.is_empty());
+            (Err(error), claims.collect())
+        }
+    }
+}
+
+/// The payloads of each of so many lists.
+fn payloads_of(reply: Reply, lists: usize) -> Result<Vec<Vec<Bytes>>, OpError> {
+    let mut payloads = vec![Vec::new(); lists];
+    let mut reply = reply.into_array()?.into_iter();
+    while let Some(number) = reply.next() {
+        let list = number.into_number_of(lists)?;
+        for _ in 0..reply.next().unwrap_or(Reply::Nil).into_count()? {
+            payloads[list - 1].push(reply.next().unwrap_or(Reply::Nil).into_bytes()?);
+        }
+    }
+    Ok(payloads)
+}
+
 /// Payloads on their way back to the end of the list they came from.
 pub(super) struct Return {
     conn: Conn,

@@ -3,8 +3,9 @@
 //!
 //! One short blocking pop covers the lists that are served often (hot). When there are many lists, a long
 //! blocking pop covers the others (cold). A list that is in neither gets a non-blocking pop (a *try pop*);
-//! when that finds nothing, the hot pop is interrupted and sent again with this list among its keys. The
-//! dispatcher never requests more payloads than the takers wait for.
+//! when that finds nothing, the hot pop is interrupted and sent again with this list among its keys. Takers
+//! that name the same several lists share a try pop of all of these. The dispatcher never requests more
+//! payloads than the takers wait for.
 //!
 //! A cold pop brings one payload. When many cold lists get payloads at the same time, it would be sent again
 //! with all the others for each. So when it brings payload after payload, it leaves more and more of its
@@ -51,11 +52,12 @@
 //!    +------------------------------------+
 //! ```
 
+mod any;
 mod blocked;
 mod list;
 mod try_pops;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 
@@ -65,7 +67,7 @@ use super::waiter::{Answer, Wait, Waiter, WaiterId};
 use crate::conn::OpError;
 use crate::outbox::Outbox;
 use crate::wire::keys::Keys;
-use list::{Content, Demand, List};
+use list::{Content, Demand, FollowUps, List};
 pub(crate) use list::{Tier, TryPop};
 
 /// The most payloads that one try pop requests for takers that wait for one payload each.
@@ -91,6 +93,8 @@ pub(crate) enum Action {
     Interrupt(Tier),
     /// Pop without blocking.
     TryPop { keys: Keys, try_pop: TryPop },
+    /// The same, from the first of several lists that has any, then from the next.
+    TryPopAny { lists: Vec<Keys>, try_pop: TryPop },
     /// Return payloads to the end of the list they came from.
     ReturnToList { keys: Keys, payloads: Vec<Bytes> },
     /// The server refused a pop from these lists: find out which of them it refuses.
@@ -127,6 +131,10 @@ pub(crate) struct Dispatcher {
     /// returns.
     moves: bool,
     waiters: BTreeMap<WaiterId, Waiter>,
+    /// The waiters for several lists.
+    of_several: BTreeSet<WaiterId>,
+    /// Of the hot pops of such waiters.
+    follow_ups: FollowUps,
     lists: HashMap<Keys, List>,
     /// Lists that changed since the last actions.
     changed: HashSet<Keys>,
@@ -172,6 +180,8 @@ impl Dispatcher {
             outbox,
             moves,
             waiters: BTreeMap::new(),
+            of_several: BTreeSet::new(),
+            follow_ups: FollowUps::default(),
             lists: HashMap::new(),
             changed: HashSet::new(),
             hot: None,
@@ -205,6 +215,9 @@ impl Dispatcher {
                 self.warm_up(keys);
             }
             self.changed.insert(keys.clone());
+        }
+        if waiter.keys.len() > 1 {
+            self.of_several.insert(id);
         }
         self.waiters.insert(id, waiter);
     }
@@ -280,7 +293,8 @@ impl Dispatcher {
         match outcome {
             PopOutcome::Payload(keys, payload) => {
                 if let Some(list) = self.lists.get_mut(&keys) {
-                    list.on_blocked_payload(tier, pop.keys.len());
+                    let of_several = Some(&mut self.follow_ups).filter(|_| list.demand.shared > 1);
+                    list.on_blocked_payload(tier, pop.keys.len(), of_several);
                 }
                 self.on_payloads(&keys, vec![payload], 0);
             }
@@ -302,7 +316,7 @@ impl Dispatcher {
     /// The next try pop of this list is more than a look: it confirms a claim.
     pub(crate) fn wants_try_pop(&mut self, keys: &Keys) {
         if let Some(list) = self.lists.get_mut(keys) {
-            list.wants_try_pop();
+            list.follow_ups.wants_one();
         }
     }
 
@@ -337,6 +351,7 @@ impl Dispatcher {
                 fresh.iter().for_each(|keys| self.hand_out(keys, 0));
                 changed.extend(fresh);
             }
+            self.review_several(&changed);
             for keys in changed {
                 let in_the_way = self.review(&keys);
                 to_interrupt.extend(in_the_way);
@@ -457,6 +472,7 @@ impl Dispatcher {
 
     fn remove(&mut self, id: WaiterId) -> Option<Waiter> {
         let waiter = self.waiters.remove(&id)?;
+        self.of_several.remove(&id);
         for keys in &waiter.keys {
             if let Some(list) = self.lists.get_mut(keys) {
                 list.waiting.remove(&id);

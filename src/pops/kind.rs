@@ -68,29 +68,38 @@ pub(crate) struct Lists {
 pub(crate) struct Wanted {
     pub(super) kind: Kind,
     pub(super) lists: Lists,
+    /// Whether the lists of one slot are searched in this order.
+    pub(super) in_order: bool,
     pub(super) count: usize,
 }
 
 impl Wanted {
-    /// One payload from one of several lists.
+    /// One payload from the first of several lists that has any.
     pub(crate) fn one(end: End, lists: Lists) -> Self {
-        Self { kind: Kind::Take(end, None), lists, count: 1 }
+        Self { kind: Kind::Take(end, None), lists, in_order: true, count: 1 }
+    }
+
+    /// The same, from whichever list has any.
+    pub(crate) fn in_any_order(self) -> Self {
+        Self { in_order: false, ..self }
     }
 
     /// Up to `count` payloads from one list, for a taker that does not wait.
     pub(crate) fn many(end: End, keys: Keys, count: usize) -> Self {
-        Self { kind: Kind::Take(end, None), lists: Lists { keys: vec![keys], counters: Vec::new() }, count }
+        let lists = Lists { keys: vec![keys], counters: Vec::new() };
+        Self { count, ..Self::one(end, lists) }
     }
 
     /// A payload for the receivers of a queue, moved from the head of its target to its inbox.
     pub(crate) fn received(source: Keys, inbox: Bytes) -> Self {
         let kind = Kind::Receive { source: source.clone(), inbox };
-        Self { kind, lists: Lists { keys: vec![source], counters: Vec::new() }, count: 1 }
+        let lists = Lists { keys: vec![source], counters: Vec::new() };
+        Self { kind, ..Self::one(End::Head, lists) }
     }
 
     /// One payload, moved from the tail of a list to the head of another.
     pub(crate) fn moved(source: Keys, counters: Vec<Arc<QueueCounters>>, destination: Bytes) -> Self {
         let kind = Kind::Move { source: source.clone(), destination };
-        Self { kind, lists: Lists { keys: vec![source], counters }, count: 1 }
+        Self { kind, ..Self::one(End::Tail, Lists { keys: vec![source], counters }) }
     }
 }

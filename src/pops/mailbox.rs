@@ -123,7 +123,8 @@ mod tests {
 
     fn join(mailbox: &Mailbox, id: WaiterId) -> oneshot::Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
-        mailbox.join(KIND, id, Waiter { keys: vec![Keys::new("q")], want: 1, wait: Wait::Endless, answer });
+        let keys = vec![Keys::new("q")];
+        mailbox.join(KIND, id, Waiter { keys, in_order: true, want: 1, wait: Wait::Endless, answer });
         receiver
     }
 

@@ -69,6 +69,14 @@ enum Completed {
         /// To be confirmed.
         claim: Option<ClaimId>,
     },
+    TryPopAny {
+        kind: Kind,
+        lists: Vec<Keys>,
+        try_pop: TryPop,
+        payloads: Result<Vec<Vec<Bytes>>, OpError>,
+        /// To be confirmed.
+        claims: Vec<(Keys, ClaimId)>,
+    },
     Examination {
         kind: Kind,
         tier: Tier,
@@ -229,6 +237,12 @@ impl Task {
                 pops.dispatcher.on_try_popped(&keys, try_pop, payloads);
                 Some(kind)
             }
+            Completed::TryPopAny { kind, lists, try_pop, payloads, claims } => {
+                let pops = self.pops_of(&kind);
+                claims.into_iter().for_each(|(keys, claim)| pops.add_claim(&keys, Some(claim)));
+                pops.dispatcher.on_any_popped(&lists, try_pop, payloads.ok());
+                Some(kind)
+            }
             Completed::Examination { kind, tier, refused } => {
                 self.kinds.get_mut(&kind)?.dispatcher.on_examined(tier, &refused);
                 Some(kind)
@@ -321,6 +335,15 @@ impl Task {
                         let (payloads, claim) =
                             calls::try_pop(&conn, &kind, &keys, try_pop.count, earlier).await;
                         Completed::TryPop { kind, keys, try_pop, payloads, claim }
+                    })
+                }
+                Action::TryPopAny { lists, try_pop } => {
+                    let earlier =
+                        lists.iter().map(|keys| pops.take_claim(keys).unwrap_or_default()).collect();
+                    Box::pin(async move {
+                        let (payloads, claims) =
+                            calls::try_pop_any(&conn, &kind, &lists, try_pop.count, earlier).await;
+                        Completed::TryPopAny { kind, lists, try_pop, payloads, claims }
                     })
                 }
                 Action::ReturnToList { keys, payloads } => {

@@ -17,6 +17,8 @@ pub(crate) type Answer = Result<Option<Popped>, OpError>;
 pub(crate) struct Waiter {
     /// The lists it takes from. More than one only for a taker that waits.
     pub(crate) keys: Vec<Keys>,
+    /// Whether a payload of a list is for it only while the lists before that one are empty.
+    pub(crate) in_order: bool,
     /// The most payloads it takes.
     pub(crate) want: usize,
     pub(crate) wait: Wait,

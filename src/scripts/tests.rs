@@ -171,5 +171,5 @@ fn names_of_commands_and_keys_are_literal() {
         assert!(name == "PERMISSIONS" || calls.iter().any(|call| call.starts_with("redis.call(")), "{name}");
     }
     // docs/design/scripts.md says why, and docs/deployment.md what happens without them.
-    assert_eq!(others, ["OFFER_THROTTLED", "OFFER_HELD", "OVERDUE", "PERMISSIONS"]);
+    assert_eq!(others, ["OFFER_THROTTLED", "OFFER_HELD", "OVERDUE", "PERMISSIONS", "TAKE_ANY"]);
 }

@@ -488,6 +488,19 @@ async fn two_takers() {
 }
 
 #[tokio::test]
+async fn takers_of_two_lists() {
+    each(async |rig| {
+        let poll = || rig.ready.poll_from_any(ms(100), &["other"]);
+        let alone = poll().await?;
+        // Two together have a script and a blocking pop: one of them suffices.
+        let (first, second) = tokio::join!(poll(), poll());
+        let polled = [alone, first.expect("polled"), second.expect("polled")];
+        taken(polled.into_iter().flatten().map(|(_, payload)| payload))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_quarantine() {
     each(async |rig| {
         let entry = rig.delayed.quarantine().read(None, 1).await?.remove(0);

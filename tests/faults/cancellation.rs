@@ -91,6 +91,17 @@ fn drain() {
 }
 
 #[test]
+fn poll_from_any() {
+    drop_under_load(|queues| {
+        async move {
+            let polled = queues.ready.poll_from_any(HOUR, &["other", "moved"]).await.unwrap();
+            polled.map(|(_, element)| element).into_iter().collect()
+        }
+        .boxed()
+    });
+}
+
+#[test]
 fn poll_many_from_any() {
     drop_under_load(|queues| {
         async move {

@@ -12,7 +12,7 @@ use crate::consumers::Consumer;
 use crate::ledger::{Ledger, Price, number};
 
 /// Each of them must have happened in a run of many plans.
-pub(crate) const DEEDS: [&str; 42] = [
+pub(crate) const DEEDS: [&str; 43] = [
     "payloads offered",
     "calls that offered several payloads",
     "payloads offered that are cancelled then",
@@ -20,6 +20,7 @@ pub(crate) const DEEDS: [&str; 42] = [
     "payloads taken",
     "payloads polled",
     "payloads polled with a timeout",
+    "payloads polled from several lists",
     "payloads drained",
     "payloads streamed",
     "payloads taken by calls that may be dropped",

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::{BoxFuture, FutureExt, join_all};
 use redelay::ErrorKind;
 use redelay::delayed_queue::{Offered, Overlap, Schedule};
 use redelay_fixture::redis::Value;
@@ -34,6 +34,8 @@ async fn server_and_proxy() -> (Server, Proxy) {
     drop(unread(queues.ready.take()).await);
     until_async("given back", || async { server.list("q").len() == 1 }).await;
     queues.ready.poll().await.unwrap();
+    let polls = [(); 2].map(|()| queues.ready.poll_from_any(Duration::ZERO, &["other"]));
+    join_all(polls).await.into_iter().for_each(|polled| assert_eq!(polled.unwrap(), None));
     queues.client.shutdown().await;
     server.cmd(["FLUSHALL"]);
     let proxy = Proxy::start(server.port());
@@ -307,7 +309,7 @@ async fn an_offer_that_a_frozen_server_runs_later_is_delivered_at_most_once() {
 type Call = fn(Queues) -> BoxFuture<'static, Vec<i64>>;
 
 /// The calls that take what is ready without waiting.
-const POLLS: [(&str, Call); 4] = [
+const POLLS: [(&str, Call); 6] = [
     ("poll", |q| async move { Vec::from_iter(q.ready.poll().await.unwrap()) }.boxed()),
     ("poll_last", |q| async move { Vec::from_iter(q.ready.poll_last().await.unwrap()) }.boxed()),
     ("drain", |q| {
@@ -317,7 +319,20 @@ const POLLS: [(&str, Call); 4] = [
         async move { q.ready.poll_many(2500).await.unwrap().into_iter().map(Result::unwrap).collect() }
             .boxed()
     }),
+    ("of several lists", |q| of_several_lists(q, false).boxed()),
+    ("of the ends of several lists", |q| of_several_lists(q, true).boxed()),
 ];
+
+/// Two polls share a pop.
+async fn of_several_lists(queues: Queues, last: bool) -> Vec<i64> {
+    let polls = [(); 2].map(|()| async {
+        match last {
+            false => queues.ready.poll_from_any(MINUTE, &["other"]).await,
+            true => queues.ready.poll_last_from_any(MINUTE, &["other"]).await,
+        }
+    });
+    join_all(polls).await.into_iter().map(|polled| polled.unwrap().unwrap().1).collect()
+}
 
 /// A queue with its elements. From now on, no reply comes.
 async fn full_queue(proxy: &Proxy) -> (Queues, Vec<i64>) {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use futures::StreamExt;
-use redelay::Client;
 use redelay::delayed_queue::EntryFormat;
+use redelay::{BlockingQueue, Client};
 use redelay_fixture::{Server, until_async_within};
 use redelay_support::{MINUTE, ORDERED_LIST, TARGET, TIMEOUT_SET};
 use tokio::task::JoinSet;
@@ -368,6 +368,24 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
         let taken = match taker {
             Taker::Takes => ready.take().await.map(|number| vec![number]),
             Taker::Polls => with_pause(pause, ready.poll()).await.map(Vec::from_iter),
+            Taker::PollsWithTimeout if pause.as_micros().is_multiple_of(2) => {
+                // Two of one client share their pops.
+                let (polled, other) = tokio::join!(poll_any(&ready, pause), poll_any(&ready, pause));
+                match other {
+                    Ok(numbers) => {
+                        if !numbers.is_empty() {
+                            ledger.record().deliveries.did("payloads polled from several lists");
+                        }
+                        ledger.took(numbers);
+                    }
+                    Err(error) if error.is_closed() => {}
+                    Err(error) => {
+                        ledger.record().failed_takes += 1;
+                        outcome(&Err::<(), _>(error));
+                    }
+                }
+                polled
+            }
             Taker::PollsWithTimeout => ready.poll_timeout(pause).await.map(Vec::from_iter),
             Taker::Drains => {
                 let drained = with_pause(pause, ready.poll_many(random.usize(1..30))).await;
@@ -408,6 +426,12 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
             }
         }
     }
+}
+
+/// The other list is in the same slot, and always empty.
+async fn poll_any(ready: &BlockingQueue<i64>, timeout: Duration) -> redelay::Result<Vec<i64>> {
+    let polled = ready.poll_from_any(timeout, &["{q}other"]).await?;
+    Ok(polled.map(|(_, number)| number).into_iter().collect())
 }
 
 fn numbers(drained: Vec<redelay::Result<i64>>) -> Vec<i64> {

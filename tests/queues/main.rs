@@ -36,6 +36,7 @@ mod schedules;
 mod send;
 #[cfg(feature = "tower")]
 mod services;
+mod several_lists;
 mod stats;
 #[cfg(feature = "otel")]
 mod traces;

@@ -94,6 +94,7 @@ impl Dispatcher {
             // before it come first. There is no cycle: the first takers of those lists are the same taker, or
             // began even earlier.
             let first = self.lists[list].waiting.first().map(|id| &self.waiters[id]);
+            let first = first.filter(|taker| taker.in_order);
             let mut named_before =
                 first.into_iter().flat_map(|taker| &taker.keys).take_while(|other| *other != list);
             match named_before.find(|other| left.contains(other)) {

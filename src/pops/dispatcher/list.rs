@@ -30,10 +30,7 @@ pub(super) struct List {
     pub(super) blocked_in: Option<Tier>,
     /// The cold pop has left it to a try pop.
     pub(super) left: bool,
-    /// How many more payloads of the hot pop are not followed by a try pop.
-    without_try_pop: u8,
-    /// The same, right after the last try pop.
-    last_without: u8,
+    pub(super) follow_ups: FollowUps,
     /// Popped payloads without a taker, in the order in which they were popped. They go to the next taker, or
     /// back to the list as soon as no pop is in flight that would overtake them.
     pub(super) unclaimed: BTreeMap<u64, Bytes>,
@@ -45,28 +42,25 @@ impl List {
         !self.try_pops.is_empty() || self.content == Content::Returning
     }
 
-    /// A try pop has found something, or nothing. Where messages arrive one by one, most find nothing, so
-    /// they become rare.
-    pub(super) fn on_try_pop(&mut self, found: bool) {
-        self.last_without = if found { 0 } else { (self.last_without * 2).clamp(1, WITHOUT_TRY_POP) };
-        self.without_try_pop = self.last_without;
-    }
-
-    /// A try pop is to follow the next payload.
-    pub(super) fn wants_try_pop(&mut self) {
-        self.without_try_pop = 0;
-    }
-
-    /// A blocked pop on this number of lists has brought a payload of this one.
-    pub(super) fn on_blocked_payload(&mut self, tier: Tier, lists: usize) {
+    /// A blocked pop on this number of lists has brought a payload of this one. `of_several` is for the
+    /// takers of several lists, if there are some.
+    pub(super) fn on_blocked_payload(
+        &mut self,
+        tier: Tier,
+        lists: usize,
+        of_several: Option<&mut FollowUps>,
+    ) {
         // A busy list stays as it is: the reply to a try pop may hold payloads.
         if self.is_busy() {
             return;
         }
-        let follows = tier == Tier::Cold || self.without_try_pop == 0;
-        self.content = if follows { Content::Unknown } else { Content::Empty };
-        // While it goes on without a try pop, it takes turns with the others.
-        self.without_try_pop = self.without_try_pop.saturating_sub(u8::try_from(lists).unwrap_or(u8::MAX));
+        let is_next = match of_several {
+            // One try pop is for all of their lists.
+            Some(follow_ups) => follow_ups.is_next(1),
+            // While it goes on without a try pop, it takes turns with the others.
+            None => self.follow_ups.is_next(lists),
+        };
+        self.content = if is_next || tier == Tier::Cold { Content::Unknown } else { Content::Empty };
     }
 
     /// The most payloads that the non-blocking pops in flight can bring.
@@ -81,10 +75,40 @@ impl List {
         } else if self.try_pops.is_empty() {
             self.demand.has_patient()
         } else {
-            // No non-blocking pop is sent for takers of several lists, and such pops may follow each other
+            // A try pop of this list alone, which is not for takers of several lists, may follow the other
             // without a gap.
             self.demand.expired_shared > 0 && self.demand.payloads() > self.in_flight()
         }
+    }
+}
+
+/// Which payloads of the hot pop are followed by a try pop. Where messages arrive one by one, most try pops
+/// find nothing, so they become rare.
+#[derive(Debug, Default)]
+pub(super) struct FollowUps {
+    /// How many more payloads are not followed by one.
+    without: u8,
+    /// The same, right after the last try pop.
+    last: u8,
+}
+
+impl FollowUps {
+    /// A try pop has found something, or nothing.
+    pub(super) fn on_try_pop(&mut self, found: bool) {
+        self.last = if found { 0 } else { (self.last * 2).clamp(1, WITHOUT_TRY_POP) };
+        self.without = self.last;
+    }
+
+    /// A try pop is to follow the next payload.
+    pub(super) fn wants_one(&mut self) {
+        self.without = 0;
+    }
+
+    /// Whether one follows this payload, which counts for so many.
+    fn is_next(&mut self, payloads: usize) -> bool {
+        let is_next = self.without == 0;
+        self.without = self.without.saturating_sub(u8::try_from(payloads).unwrap_or(u8::MAX));
+        is_next
     }
 }
 
@@ -190,9 +214,9 @@ mod tests {
     /// The number of payloads of a pop on this number of lists that no try pop follows.
     fn skipped(tier: Tier, lists: usize) -> usize {
         let mut list = List::default();
-        (0..10).for_each(|_| list.on_try_pop(false));
+        (0..10).for_each(|_| list.follow_ups.on_try_pop(false));
         let mut follows = || {
-            list.on_blocked_payload(tier, lists);
+            list.on_blocked_payload(tier, lists, None);
             list.content == Content::Unknown
         };
         (0..).take_while(|_| !follows()).count()

@@ -6,6 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::*;
 
 mod answers;
+mod any;
 mod order;
 mod simulation;
 mod tiers;
@@ -35,7 +36,7 @@ impl Steps {
         wait: Wait,
     ) -> oneshot::Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
-        self.dispatcher.join(id, Waiter { keys: keys(names), want, wait, answer });
+        self.dispatcher.join(id, Waiter { keys: keys(names), in_order: true, want, wait, answer });
         receiver
     }
 

@@ -30,7 +30,7 @@ impl Dispatcher {
         list.content = if full { Content::MaybeMore } else { Content::Empty };
         let was_left = std::mem::take(&mut list.left);
         if let Ok(payloads) = &result {
-            list.on_try_pop(!payloads.is_empty());
+            list.follow_ups.on_try_pop(!payloads.is_empty());
         }
         self.changed.insert(keys.clone());
         match result {

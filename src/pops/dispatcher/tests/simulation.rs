@@ -81,6 +81,7 @@ enum Stage {
     Blocked,
     PopEnded(PopOutcome),
     TryPopped(Result<Vec<Bytes>, OpError>),
+    AnyPopped(Option<Vec<Vec<Bytes>>>),
     Examined(Vec<Name>),
 }
 
@@ -160,10 +161,10 @@ impl World {
     fn happen(&mut self, event: Event) {
         self.step += 1;
         match event {
-            Event::Join { wait, lists, want, races } => {
+            Event::Join { wait, lists, in_order, want, races } => {
                 let (lists, want) = if self.destination.is_some() { (vec![0], 1) } else { (lists, want) };
                 let wait = if lists.len() == 1 && wait == Wait::Expired { Wait::None } else { wait };
-                self.join(wait, &lists, want);
+                self.join(wait, &lists, in_order, want);
                 if let [.., Request::Join(..), Request::Join(..)] = self.requests.make_contiguous()
                     && races
                 {

@@ -15,6 +15,7 @@ impl World {
         let in_flight = |call: &Call| match &call.action {
             Action::Block { keys: blocked, .. } => usize::from(blocked.contains(keys) && !call.interrupted),
             Action::TryPop { keys: popped, try_pop } if popped == keys => try_pop.count,
+            Action::TryPopAny { lists, try_pop } if lists.contains(keys) => try_pop.count,
             _ => 0,
         };
         let requested: usize = self.calls.iter().map(in_flight).sum();
@@ -42,15 +43,20 @@ impl World {
         }
     }
 
-    /// The payloads of a list go to its first taker. The lists that this taker named before it must come
-    /// before it.
-    pub(super) fn check_order(&self, blocked: &[Keys]) {
-        for (at, keys) in blocked.iter().enumerate() {
-            assert!(!blocked[..at].contains(keys), "blocks on {keys:?} twice");
-            let first = self.dispatcher.waiters.values().find(|waiter| waiter.keys.contains(keys));
-            let named_before = first.unwrap().keys.iter().take_while(|other| *other != keys);
-            for other in named_before {
-                assert!(!blocked[at..].contains(other), "{keys:?} comes before {other:?}");
+    /// Up to `count` payloads of a list go to its first takers. The lists that these named before it must
+    /// come before it.
+    pub(super) fn check_order(&self, popped: &[Keys], count: usize) {
+        for (at, keys) in popped.iter().enumerate() {
+            assert!(!popped[..at].contains(keys), "pops from {keys:?} twice");
+            let takers = self.dispatcher.waiters.values().filter(|waiter| waiter.keys.contains(keys));
+            for taker in takers.take(count).filter(|taker| taker.in_order) {
+                let mut named_before = taker.keys.iter().take_while(|other| *other != keys);
+                let is_passed = |other: &Keys| match count {
+                    1 => popped[at..].contains(other),
+                    _ => !popped[..at].contains(other),
+                };
+                let passed = named_before.find(|other| is_passed(other));
+                assert!(passed.is_none(), "{keys:?} comes before {passed:?}");
             }
         }
     }

@@ -8,7 +8,7 @@ type Which = usize;
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// A taker joins. If it races the one before, its request overtakes the other's.
-    Join { wait: Wait, lists: Vec<Name>, want: usize, races: bool },
+    Join { wait: Wait, lists: Vec<Name>, in_order: bool, want: usize, races: bool },
     /// A taker is dropped, whether it was answered or not.
     Drop(Which),
     /// The time of a taker is over; the flag says that there has been no connection for long.
@@ -57,8 +57,9 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
     let how =
         prop_oneof![Just(Break::BeforeItWasSent), Just(Break::BeforeItWasRun), Just(Break::AfterItWasRun)];
     prop_oneof![
-        8 => (join, proptest::bool::weighted(0.2))
-            .prop_map(|((wait, lists, want), races)| Event::Join { wait, lists, want, races }),
+        8 => (join, proptest::bool::weighted(0.7), proptest::bool::weighted(0.2)).prop_map(
+            |((wait, lists, want), in_order, races)| Event::Join { wait, lists, in_order, want, races },
+        ),
         3 => which().prop_map(Event::Drop),
         2 => (which(), proptest::bool::weighted(0.1)).prop_map(|(taker, down)| Event::Expire(taker, down)),
         2 => which().prop_map(Event::Read),

@@ -75,6 +75,21 @@ impl World {
                 };
                 self.calls[at].stage = Stage::TryPopped(result);
             }
+            Action::TryPopAny { lists, try_pop } => {
+                let (lists, count) = (self.names(lists), try_pop.count);
+                let mut popped = vec![Vec::new(); lists.len()];
+                let mut left = count;
+                // If one is refused, the reply has what came before it.
+                let refused = lists.iter().zip(&mut popped).any(|(list, popped)| {
+                    if left > 0 && self.wrong[*list] {
+                        return true;
+                    }
+                    popped.extend((0..left).map_while(|_| self.pop(*list)));
+                    left -= popped.len();
+                    false
+                });
+                self.calls[at].stage = Stage::AnyPopped((left < count || !refused).then_some(popped));
+            }
             Action::Examine { keys, .. } => {
                 let mut lists = self.names(keys);
                 lists.retain(|list| self.wrong[*list]);
@@ -145,11 +160,13 @@ impl World {
         let stage = match call.action {
             Action::Block { .. } => Stage::PopEnded(PopOutcome::Failed(error)),
             Action::TryPop { .. } => Stage::TryPopped(Err(error)),
+            Action::TryPopAny { .. } => Stage::AnyPopped(None),
             _ => Stage::Examined(Vec::new()),
         };
         let lost = match std::mem::replace(&mut call.stage, stage) {
             Stage::PopEnded(PopOutcome::Payload(_, payload)) => vec![payload],
             Stage::TryPopped(Ok(payloads)) => payloads,
+            Stage::AnyPopped(Some(payloads)) => payloads.concat(),
             _ => Vec::new(),
         };
         if self.destination.is_none() {

@@ -5,13 +5,13 @@ use super::*;
 impl World {
     // The takers.
 
-    pub(super) fn join(&mut self, wait: Wait, lists: &[Name], want: usize) {
+    pub(super) fn join(&mut self, wait: Wait, lists: &[Name], in_order: bool, want: usize) {
         self.events += 1;
         let (answer, receiver) = oneshot::channel();
         let keys = lists.iter().map(|list| self.keys[*list].clone()).collect();
         let id = self.ids;
         self.ids += 1;
-        self.requests.push_back(Request::Join(id, Waiter { keys, want, wait, answer }));
+        self.requests.push_back(Request::Join(id, Waiter { keys, in_order, want, wait, answer }));
         self.takers.push(Taker {
             id,
             lists: lists.to_vec(),
@@ -77,6 +77,7 @@ impl World {
         match &call.stage {
             Stage::PopEnded(PopOutcome::Payload(_, payload)) => self.arrived.push(payload.clone()),
             Stage::TryPopped(Ok(payloads)) => self.arrived.extend(payloads.iter().cloned()),
+            Stage::AnyPopped(Some(payloads)) => self.arrived.extend(payloads.iter().flatten().cloned()),
             _ => {}
         }
         match (call.action, call.stage) {
@@ -85,6 +86,9 @@ impl World {
             }
             (Action::TryPop { keys, try_pop }, Stage::TryPopped(result)) => {
                 self.dispatcher.on_try_popped(&keys, try_pop, result);
+            }
+            (Action::TryPopAny { lists, try_pop }, Stage::AnyPopped(popped)) => {
+                self.dispatcher.on_any_popped(&lists, try_pop, popped);
             }
             (Action::Examine { tier, .. }, Stage::Examined(wrong)) => {
                 let wrong = wrong.iter().map(|list| (self.keys[*list].clone(), wrong_type())).collect();
@@ -113,12 +117,16 @@ impl World {
                 }
                 Action::Block { tier, keys, .. } => {
                     self.check_blocked(*tier, keys);
-                    self.check_order(keys);
+                    self.check_order(keys, 1);
                     self.looked[*tier as usize] = false;
                     requested.extend(self.names(keys));
                 }
                 Action::TryPop { keys, .. } => {
                     requested.insert(self.name(keys));
+                }
+                Action::TryPopAny { lists, try_pop } => {
+                    self.check_order(lists, try_pop.count);
+                    requested.extend(self.names(lists));
                 }
                 Action::ReturnToList { keys, payloads } => {
                     assert!(!payloads.is_empty());
@@ -126,6 +134,7 @@ impl World {
                     let overtakes = |call: &Call| match &call.action {
                         Action::Block { keys: blocked, .. } => blocked.contains(keys),
                         Action::TryPop { keys: popped, .. } => popped == keys,
+                        Action::TryPopAny { lists, .. } => lists.contains(keys),
                         _ => false,
                     };
                     assert!(
