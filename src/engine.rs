@@ -141,7 +141,7 @@ impl Engine {
         }
         let (conn, keys) = (self.conn.of(keys), keys.clone());
         self.conn.runtime().spawn(async move {
-            let (offered, returned) = (keys.offered(), keys.returned());
+            let (offered, returned, rebuild) = (keys.offered(), keys.returned(), keys.rebuild());
             let names = [
                 keys.target(),
                 keys.timeout_set(),
@@ -153,6 +153,7 @@ impl Engine {
                 &returned,
                 keys.channel(),
                 keys.moved(),
+                &rebuild,
             ];
             let call = scripts::PERMISSIONS.on(&[]).args(names.map(Bytes::clone));
             let missing = call.run_once(&conn).await.and_then(|reply| Ok(reply.into_strings()?));

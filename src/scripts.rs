@@ -49,10 +49,10 @@ scripts! {
     OFFER: "35fcb3d91543a9805ea9a418abf7017791c892e5",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "6015d60067207670b7697141a1ae6a6364c61c4e",
-        [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
+    TRANSFER: "0ca6087a94739a2534dbf5ac5f95b422daf3e1f6",
+        [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
-         "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
+         "transfer/jobs", "transfer/move", "transfer/few", "transfer/rebuild", "transfer"];
     OFFER_JOBS: "80c87a73bb96702d76828f291e40dbcfab7bf75f",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
@@ -112,12 +112,13 @@ scripts! {
     REMOVE_READY: "8fdd486658a3b8fde59caf7a4efb632a3dcb9d94",
         [list, scratch],
         ["parts/search", "parts/permitted", "remove_ready"];
+    LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
     POLL_LAST_AND_OFFER_FIRST_TO: "6eb90083e59bffe11cf6a66753657232f3ef930f",
         [timeout_set, ordered_list, quarantine, destination, scratch],
         ["parts/entry", "parts/permitted", "poll_last_and_offer_first_to"];
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
-    PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
+    PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
     RECEIVE: "2b629f57369d56c88d26c56baf29ab8e88350482",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,

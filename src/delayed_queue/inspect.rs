@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use bytes::Bytes;
 
 use super::DelayedQueue;
-use crate::conn::Command;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
 use crate::scripts;
@@ -15,6 +14,9 @@ use crate::wire::entry;
 /// # Look
 impl<T: 'static> DelayedQueue<T> {
     /// Returns the number of pending payloads. O(1).
+    ///
+    /// While a transfer moves a backlog of 10,000 entries or more, overdue ones count here until they are
+    /// moved, although Redisson's `size`, and the other methods that read what is pending, may not see them.
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
@@ -38,7 +40,9 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
         let op = self.queue.reading("len");
-        op.len(op.call(Command::new("LLEN").arg(self.queue.keys.ordered_list().clone()).only_reads()).await?)
+        let keys = &self.queue.keys;
+        let call = scripts::LEN.on(&[keys.timeout_set(), keys.ordered_list(), &keys.rebuild()]);
+        op.len(op.run(call.only_reads()).await?)
     }
 
     /// Returns whether nothing is pending.

@@ -31,9 +31,9 @@ use crate::wire::time;
 #[non_exhaustive]
 pub struct QueueKey {
     /// What it is for, as `docs/keys.md` names it: `target`, `timeout set`, `ordered list`, `quarantine`,
-    /// `popped`, `jobs`, `schedules`, `schedule-records`, `partitions`, `inbox`, `messages`, `leases`,
-    /// `retries`, `receipts`, `dead`, `dead-messages`, `control`. `other target` is that of the queue with
-    /// the same timeout set and ordered list: `q` and `{q}` are such.
+    /// `popped`, `rebuild`, `jobs`, `schedules`, `schedule-records`, `partitions`, `inbox`, `messages`,
+    /// `leases`, `retries`, `receipts`, `dead`, `dead-messages`, `control`. `other target` is that of the
+    /// queue with the same timeout set and ordered list: `q` and `{q}` are such.
     pub what: &'static str,
     /// Its name.
     pub key: Bytes,
@@ -88,6 +88,7 @@ fn all(keys: &Keys) -> Vec<(&'static str, Bytes)> {
         ("ordered list", keys.ordered_list().clone()),
         ("quarantine", keys.quarantine().clone()),
         ("popped", keys.claims().clone()),
+        ("rebuild", keys.rebuild()),
         ("jobs", keys.jobs()),
         ("schedules", schedules),
         ("schedule-records", records),

@@ -48,7 +48,8 @@ pub struct Overview {
     pub server: String,
     /// Entries with a due time, including overdue ones.
     pub pending: Option<u64>,
-    /// Entries in the ordered list. It equals `pending` unless a client wrote to only one of the two keys.
+    /// Entries in the ordered list. It equals `pending` unless a client wrote to only one of the two keys,
+    /// or a transfer moves a backlog.
     pub list_len: Option<u64>,
     /// Pending entries that are due and not transferred yet.
     pub overdue: Option<u64>,

@@ -1,7 +1,7 @@
 -- Finds out which permissions the user lacks, without using them.
 -- KEYS   none: a key that the user may not touch is to be reported, too
 -- ARGV   1 target   2 timeout set   3 ordered list   4 quarantine   5 claims   6 scratch   7 receipt of an offer
---        8 receipt of a return   9 channel of the announcements   10 channel of the transfers
+--        8 receipt of a return   9 channel of the announcements   10 channel of the transfers   11 rebuild
 -- Reply  {what needs a permission, and which commands on which key are missing, ...}; empty if none is, or if the server
 --        cannot tell
 -- Cost   O(1)
@@ -35,7 +35,7 @@ local function check(what, commands, ...)
 end
 
 local target, timeout_set, ordered_list, quarantine, claims, scratch = unpack(ARGV, 1, 6)
-local offered, returned, channel, moved = unpack(ARGV, 7, 10)
+local offered, returned, channel, moved, rebuild = unpack(ARGV, 7, 11)
 -- Redis 7.0 and Valkey 9.1 crash when they look for the keys of an EVALSHA that lacks their number.
 check('every call', 'EVALSHA', 0, 0)
 check('every call', 'TIME')
@@ -43,11 +43,12 @@ check('offer', 'SET GET DEL', offered)
 check('offer', 'ZADD ZRANGE ZREM', timeout_set)
 check('offer', 'RPUSH', ordered_list)
 check('offer', 'PUBLISH', channel, '')
-check('transfer', 'ZCOUNT ZRANGE ZSCORE ZREMRANGEBYRANK', timeout_set)
+check('transfer', 'ZCOUNT ZRANGE ZSCORE ZMSCORE ZREMRANGEBYRANK', timeout_set)
 check('transfer', 'LLEN PTTL LRANGE LPUSH LSET LTRIM LREM PEXPIRE', ordered_list)
 check('transfer', 'LLEN RPUSH LREM', target)
 check('transfer', 'LLEN RPUSH', quarantine)
 check('transfer', 'LTRIM LREM ZREMRANGEBYRANK RPUSH LPUSH', scratch)
+check('transfer', 'SET DEL', rebuild)
 check('transfer', 'SUBSCRIBE', channel)
 check('transfer', 'PUBLISH SUBSCRIBE', moved)
 check('take', 'BLPOP BRPOP', target, 0)
@@ -67,5 +68,6 @@ check('cancel and remove', 'LTRIM LREM', scratch)
 check('requeue and remove of unconfirmed pops', 'HSCAN HGET HDEL HLEN', claims)
 check('stats', 'ZCARD ZCOUNT ZRANGE', timeout_set)
 check('stats', 'HLEN', claims)
+check('stats', 'EXISTS', rebuild)
 check('connections', 'CLIENT|SETNAME CLIENT|INFO CLIENT|KILL', 1)
 return missing

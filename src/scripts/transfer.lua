@@ -1,6 +1,6 @@
 -- Transfers due entries: moves their payloads to the target, earliest due first.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine   5 channel of the transfers
---        6 scratch   7 jobs
+--        6 scratch   7 jobs   8 rebuild: there while due entries may be missing in the ordered list
 -- ARGV   1 most entries to move   2 time budget in microseconds; every call gets something done   3 id of the client
 --        4 the cursor of the client's last reply, or 0   5 peers are not told if the next entry is due within so many ms; 0 to tell
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
@@ -10,7 +10,8 @@
 -- If one entry is due, or few are and the list is short, each of them is removed by an LREM: see transfer/few.lua. So are long
 -- entries. Otherwise a call looks for the first due entries in the ordered list, takes out what it finds, moves as many of these
 -- as there is time for, and brings the others to the list's front, in the order of their due times, where a later call finds them
--- at once. A pass over the list that takes too long for one call is shared by several. Only the cursor goes from one to the next:
+-- at once. A pass over the list that takes too long for one call is shared by several. If most entries of a long list are due, the
+-- list is rebuilt first, from what is not due: see transfer/rebuild.lua. Only the cursor goes from one call to the next:
 --
 --   cursor  meaning                what the call does              next cursor
 --   ------  ---------------------  ------------------------------  -------------------------------------
@@ -32,18 +33,32 @@
 --   -n < 0  most of them are not   moves a FEW, each by an LREM    0
 --           at the front any more
 --   0       due entries are long   moves them, each by an LREM     0
+--   0       many are due, and few  moves the first one by an       as the next ones
+--           are not                LREM, and begins to rebuild
+--                                  the list
+--   R + p   the first p elements   takes out what is due from p    R + p, if the time ended; -R, at the end
+--           are not due            on                              of the list; p, if too many are not due
+--   -R      the list was rebuilt   reads the whole list, and       -R; 0, if all were moved
+--                                  moves the first due entries
 --
--- p does not count what was moved. n also counts due entries that are not in the list at all.
+-- p does not count what was moved. n also counts due entries that are not in the list at all. R is REBUILD. If a call
+-- of a pass can move nothing else, it moves the first due entry by an LREM: the first call, and others if the list is not too long.
 -- Nothing relies on the cursor: a wrong one only costs time.
 -- Everything is read and checked before the first write, because Redis keeps what was written before an error: see
 -- parts/permitted.lua. Few entries are moved first, and moved back if the server refuses the rest.
 local PASS_PART, PASS_WIDTH, PASS_TIME = 50, 4, 2.4 -- a pass over a long list: see `wide`
+local PORTION = 500 -- entries: see `move_rebuilt`
 
 local budget = tonumber(ARGV[2])
 -- To move an entry takes two microseconds at least.
 local most = math.min(tonumber(ARGV[1]), math.max(SLICE, math.floor(budget / 2)))
 local length = redis.call('LLEN', KEYS.ordered_list)
-local cursor = math.max(-length, math.min(tonumber(ARGV[4]), length))
+local cursor, rebuilding = tonumber(ARGV[4]), nil
+if math.abs(cursor) >= REBUILD then
+    rebuilding = cursor > 0 and 'goes on' or 'has ended'
+    cursor = cursor > 0 and cursor - REBUILD or 0
+end
+cursor = math.max(-length, math.min(cursor, length))
 local due_count = redis.call('ZCOUNT', KEYS.timeout_set, '-inf', string.format('%.3f', now / 1000))
 
 -- Other clients hear of it, and need not call. Without permission to publish, the transfer still succeeds.
@@ -57,7 +72,7 @@ local function announce(head)
 end
 
 -- Whether to read all due entries at once.
-local are_few = cursor == 0 and due_count <= math.min(most, MOST_OF_FEW)
+local are_few = cursor == 0 and not rebuilding and due_count <= math.min(most, MOST_OF_FEW)
     and (due_count < 2 or due_count * length <= SHORT_WALK)
 if are_few and due_count > 1 then
     are_few = #redis.call('ZRANGE', KEYS.timeout_set, 0, 0)[1] < LONG_ENTRY
@@ -91,14 +106,21 @@ local ttl = redis.call('PTTL', KEYS.ordered_list)
 local search = new_search(length, due_count)
 local gone, quarantined = 0, 0
 
-local function move_due(missing)
-    gone, quarantined = move(search, most, budget, missing)
+-- Whether a pass may walk through the list for one entry, and how long that takes.
+local may_walk = cursor == 0 or length <= WALK
+local walk_time = may_walk and math.min(length / 40, pass_time / 2) or 0
+
+local function move_due(count, time, missing)
+    gone, quarantined = move(search, count, time, missing)
+    if gone == 0 and count > 0 and may_walk then
+        gone, quarantined = move(search, 1, time, 'searched')
+    end
     forget(search.due, gone)
 end
 
 local function move_found(at, missing)
     take_out(search, at)
-    move_due(missing)
+    move_due(most, math.max(budget, spent() + budget / 4), missing)
     bring_to_front(search, gone, ttl)
 end
 
@@ -108,18 +130,55 @@ local function move_each(count)
         search.due[n] = nil
     end
     search.position, search.found = {}, {}
-    move_due('searched')
+    move_due(count, budget, 'searched')
 end
 
--- The next three do the work. Each returns the next cursor.
+-- The next ones do the work. Each returns the next cursor.
 local function continue_pass(from)
     read_due(search, wide)
-    local at, ended = search_on(search, from, pass_time)
+    local at, ended = search_on(search, from, pass_time - walk_time)
     move_found(at, from == 0 and ended == 'end' and 'absent' or nil)
     if ended == 'time' then
         return at - gone
     end
     return ended == 'end' and from > 0 and gone - #search.due or 0
+end
+
+local function rebuild(from, is_first)
+    if not mark() then
+        return continue_pass(0)
+    end
+    -- They may be anywhere in the list, or already out of it.
+    local first = one_by_one(length, is_first)
+    if first > 0 then
+        read_due(search, first)
+        move_each(first)
+    end
+    local at, ended = take_due_out(search, from, budget)
+    keep_expiry(ttl)
+    return ended == 'end' and -REBUILD or ended == 'time' and REBUILD + at or at
+end
+
+local function move_rebuilt()
+    if length > WHOLE or not mark() then
+        return continue_pass(0)
+    end
+    local all_gone, all_quarantined = 0, 0
+    repeat
+        -- Nothing is looked for in an empty list: then entries are moved while the processor has them in its cache.
+        local portion = length > 0 and most or math.min(PORTION, most - all_gone)
+        search = new_search(length, due_count - all_gone)
+        read_due(search, portion)
+        local at, ended = search_on(search, 0, budget, WHOLE, WHOLE_BYTES)
+        move_found(at, ended == 'end' and 'absent' or nil)
+        all_gone, all_quarantined = all_gone + gone, all_quarantined + quarantined
+    until length > 0 or all_gone == math.min(most, due_count) or spent() >= budget and is_progress(search, all_gone)
+    gone, quarantined = all_gone, all_quarantined
+    if gone < due_count then
+        return -REBUILD
+    end
+    unmark()
+    return 0
 end
 
 local function begin()
@@ -129,10 +188,13 @@ local function begin()
         return 0
     end
     local at, ended = search_front(search, budget / 2)
-    if ended == 'sparse' then
+    local is_sparse = ended == 'sparse' or ended == 'time' and #search.found * DENSE < #search.not_due
+    if is_sparse and is_to_rebuild(length, due_count) then
+        return rebuild(0, true)
+    elseif ended == 'sparse' then
         local most_found, behind = search_tail(search, budget / 2)
         if not most_found then
-            return continue_pass(0)
+            return due_count >= BULK and move_rebuilt() or continue_pass(0)
         end
         move_found(behind, #search.due - #search.found <= FEW and 'searched' or nil)
         return 0
@@ -144,7 +206,7 @@ local function begin()
     move_found(at, ended == 'few' and 'searched' or ended == 'end' and 'absent' or nil)
     -- If most of those that were found are the first ones, the list is nearly in their order, and the next call begins again.
     -- Otherwise the next ones are farther behind, and this was the start of a pass.
-    return ended == 'time' and (gone == 0 or ahead * 2 < #search.found) and at - gone or 0
+    return ended == 'time' and (ahead == 0 or ahead * 2 < #search.found) and at - gone or 0
 end
 
 local function move_from_front()
@@ -171,13 +233,19 @@ if due_count > 0 then
     redis.call('LLEN', KEYS.quarantine)
     redis.call('ZSCORE', KEYS.timeout_set, '')
     ensure_permitted({'LREM', 'ZREMRANGEBYRANK'}, {'RPUSH', 'LPUSH'})
-    if cursor < 0 then
+    if rebuilding == 'goes on' then
+        next_cursor = rebuild(cursor)
+    elseif rebuilding then
+        next_cursor = move_rebuilt()
+    elseif cursor < 0 then
         next_cursor = move_from_front()
     elseif cursor > 0 then
         next_cursor = continue_pass(cursor)
     else
         next_cursor = begin()
     end
+elseif rebuilding then
+    unmark()
 end
 
 local head = redis.call('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')[2]

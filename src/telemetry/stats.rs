@@ -93,8 +93,9 @@ pub struct QueueStats {
     pub server: String,
     /// Entries with a due time, including overdue ones.
     pub pending: u64,
-    /// Entries in the ordered list, which [`DelayedQueue::len`](crate::DelayedQueue::len) counts. It equals
-    /// `pending` unless a client wrote to only one of the two keys.
+    /// Entries in the ordered list. It equals `pending` unless a client wrote to only one of the two keys, or
+    /// a transfer moves a backlog: due entries leave the list first.
+    /// [`DelayedQueue::len`](crate::DelayedQueue::len) returns this, or `pending` during such a transfer.
     pub list_len: u64,
     /// Payloads that takers can take now.
     pub ready: u64,

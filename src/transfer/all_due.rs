@@ -10,7 +10,8 @@ use crate::wire::keys::Keys;
 
 /// Transfers all entries that are due when it begins. What becomes due meanwhile may be transferred, too.
 ///
-/// Each call of the script moves something, or ends with an error. So it ends, however much is offered.
+/// Each call of the script moves something, prepares that, or ends with an error. So it ends, however much is
+/// offered.
 pub(crate) async fn all_due(
     conn: &Conn,
     keys: &Keys,

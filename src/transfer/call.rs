@@ -82,6 +82,7 @@ impl Call {
                 keys.moved(),
                 keys.scratch(),
                 &keys.jobs(),
+                &keys.rebuild(),
             ])
             .number(self.batch)
             .number(self.budget.as_micros())

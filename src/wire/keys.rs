@@ -15,6 +15,7 @@
 //! | retries that are due earlier, for other receivers | channel `redelay:receivers:` + tag |
 //! | inbox, messages, leases, retries, receipts, dead letters, control of receivers | `redelay:inbox:` … + tag; behind a second colon if the name has a brace |
 //! | jobs, what travels with them, throttles; schedules and their records | `redelay:jobs:` … + tag, like those |
+//! | due entries may be missing in the ordered list | `redelay:rebuild:` + tag |
 //! | the number of partitions of a partitioned queue | `redelay:partitions:` + tag |
 //! | scratch: absent before and after each script | `redelay:scratch:` + tag |
 //!
@@ -123,6 +124,11 @@ impl Keys {
     /// The hash of what pops took, by their ids, until their replies have arrived.
     pub(crate) fn claims(&self) -> &Bytes {
         &self.0.claims
+    }
+
+    /// The key that exists while due entries may be missing in the ordered list.
+    pub(crate) fn rebuild(&self) -> Bytes {
+        [b"redelay:rebuild:", &self.0.tag[..]].concat().into()
     }
 
     /// A new key for the outcome of one offer.
@@ -287,6 +293,7 @@ pub(crate) fn type_of(key: &[u8]) -> &'static str {
         "redelay:confirmed:",
         "redelay:throttle:",
         "redelay:partitions:",
+        "redelay:rebuild:",
     ];
     [(SETS, "zset"), (HASHES, "hash"), (STRINGS, "string")]
         .into_iter()
@@ -366,6 +373,7 @@ mod tests {
             assert!(keys.offered().starts_with(format!("redelay:offered:{tag}:").as_bytes()));
             assert!(keys.returned().starts_with(format!("redelay:returned:{tag}:").as_bytes()));
             assert_eq!(keys.quarantine(), format!("redelay:quarantine:{tag}").as_bytes());
+            assert_eq!(keys.rebuild(), format!("redelay:rebuild:{tag}").as_bytes());
         }
     }
 
@@ -388,8 +396,14 @@ mod tests {
             &notes,
             &schedule_records,
         ];
-        let strings =
-            [keys.offered(), keys.returned(), keys.confirmed(), keys.throttle("id", b"7"), keys.partitions()];
+        let strings = [
+            keys.offered(),
+            keys.returned(),
+            keys.confirmed(),
+            keys.throttle("id", b"7"),
+            keys.partitions(),
+            keys.rebuild(),
+        ];
         assert!(lists.into_iter().all(|key| type_of(key) == "list"));
         assert!(sets.into_iter().all(|key| type_of(key) == "zset"));
         assert!(hashes.into_iter().all(|key| type_of(key) == "hash"));

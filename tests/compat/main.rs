@@ -10,6 +10,7 @@ mod peer;
 mod places;
 mod pump;
 mod random;
+mod rebuilds;
 mod receiving;
 mod servers;
 mod shapes;

@@ -24,6 +24,7 @@ mod peers;
 mod pumps;
 mod quarantine;
 mod reads;
+mod rebuilt_lists;
 mod receiver_costs;
 mod receiving;
 mod refusals;

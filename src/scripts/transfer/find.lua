@@ -1,5 +1,6 @@
 -- Finds due entries in the ordered list. A part of transfer.lua.
--- Provides  CHUNK, FEW, READ_BYTES, LONG_ENTRY, new_search, read_due, search_front, search_on, search_tail
+-- Provides  CHUNK, FEW, READ_BYTES, DUE_BYTES, LONG_ENTRY, new_search, read_due, read_chunk, is_late, time_to_set, search_front,
+--           search_on, search_tail
 -- Uses      spent of parts/clock.lua
 -- A search is a table:
 --   length              the length of the list before the call
@@ -57,32 +58,47 @@ local function read_due(search, count)
     end
 end
 
--- Searches the next elements. Returns the position behind them, or nil at the end of the list.
-local function search_chunk(search, at, count)
-    local index, position, found, not_due = search.index, search.position, search.found, search.not_due
+-- Reads the next elements of the list, and judges by them how many to read the next time.
+local function read_chunk(search, at, count)
     local chunk, size = redis.call('LRANGE', KEYS.ordered_list, at, at + count - 1), 0
-    for i, element in ipairs(chunk) do
-        local n = index[element]
-        size = size + #element
-        if n and not position[n] then
-            position[n] = at + i - 1
-            found[#found + 1] = n
-        elseif not_due then
-            not_due[#not_due + 1] = element
-        end
+    for i = 1, #chunk do
+        size = size + #chunk[i]
     end
     if #chunk > 0 then
         local fitting = math.floor(READ_BYTES * #chunk / (size + 1))
         search.chunk_size = math.max(1, math.min(CHUNK, FIRST_CHUNK * count, fitting))
         search.read, search.read_bytes = search.read + #chunk, search.read_bytes + size
-        return at + #chunk
     end
+    return chunk
 end
 
--- Whether a search that has taken this time, in microseconds, must end. It reads a chunk even if the time is up: otherwise a pass
--- would take too many calls.
-local function is_late(search, micros, time)
-    return micros >= time and (search.read >= CHUNK or search.read_bytes >= READ_BYTES)
+-- Searches the next elements. Returns the position behind them, or nil at the end of the list.
+local function search_chunk(search, at, count)
+    local index, position, found, not_due = search.index, search.position, search.found, search.not_due
+    local chunk = read_chunk(search, at, count)
+    for i = 1, #chunk do
+        local n = index[chunk[i]]
+        if n and not position[n] then
+            position[n] = at + i - 1
+            found[#found + 1] = n
+        elseif not_due then
+            not_due[#not_due + 1] = chunk[i]
+        end
+    end
+    return #chunk > 0 and at + #chunk or nil
+end
+
+-- Whether a search that has taken this time, in microseconds, must end. It reads `least` elements, or their bytes, even if the
+-- time is up: a server that shares its processor may spend all of it waiting. To read the due entries has taken as long as to read
+-- as many elements of the list.
+local function is_late(search, micros, time, least, least_bytes)
+    return micros >= time and (search.read >= least or search.read_bytes >= (least_bytes or READ_BYTES))
+end
+
+-- About how many microseconds it takes to set one element at this position: the server walks from the nearer end, 8 KB at a step.
+local function time_to_set(search, at)
+    local distance = math.min(at, search.length - at)
+    return 2 + distance * math.min(1, search.entry_size / 8192) / 200
 end
 
 -- Searches the front of the list for as long as due entries are dense there, and for no more than `time`, which includes
@@ -91,7 +107,7 @@ end
 local function search_front(search, time, dense_up_to)
     search.position, search.found, search.not_due, search.read, search.read_bytes = {}, {}, {}, 0, 0
     local due, found, not_due = search.due, search.found, search.not_due
-    local at = 0
+    local at, least = 0, math.max(CHUNK, #due)
     while true do
         -- Entries offered in the order of their due times are the first of the list: then no more is read than is looked for.
         local in_order = #not_due == 0
@@ -108,28 +124,27 @@ local function search_front(search, time, dense_up_to)
             return at, 'few'
         elseif is_sparse then
             return at, 'sparse'
-        elseif is_late(search, spent() + (#not_due + #found) / 2, time) then
+        elseif is_late(search, spent() + (#not_due + #found) / 2, time, least) then
             return at, 'time'
         end
     end
 end
 
--- Searches the list from a position on, for no more than `time`, which includes taking out what was found. Returns the
--- position where it ended, and why: 'all', 'end' or 'time'.
-local function search_on(search, at, time)
+-- Searches the list from a position on, for no more than `time`, which includes taking out what was found; but for `least`
+-- elements or `least_bytes`, if given, whatever the clock says. Returns the position where it ended, and why: 'all', 'end' or 'time'.
+local function search_on(search, at, time, least, least_bytes)
     search.position, search.found, search.not_due, search.read, search.read_bytes = {}, {}, nil, 0, 0
     local due, found = search.due, search.found
+    least = least or math.max(CHUNK, #due)
     while true do
         local behind = search_chunk(search, at, search.chunk_size)
         at = behind or at
-        -- To set an element, and to remove equal ones, the server walks from the nearer end, 8 KB at a step.
-        local distance = math.min(at, search.length - at)
-        local to_take_out = #found * (2 + distance * math.min(1, search.entry_size / 8192) / 200) + distance / 50
+        local to_take_out = #found * time_to_set(search, at) + math.min(at, search.length - at) / 50
         if #found == #due then
             return at, 'all'
         elseif not behind then
             return at, 'end'
-        elseif is_late(search, spent() + to_take_out, time * 0.8) then
+        elseif is_late(search, spent() + to_take_out, time * 0.8, least, least_bytes) then
             return at, 'time'
         end
     end

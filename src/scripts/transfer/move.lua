@@ -1,8 +1,14 @@
 -- Moves due entries to the target, in the order of their due times. A part of transfer.lua.
--- Provides  SLICE, move
+-- Provides  SLICE, is_progress, move
 -- Uses      a search and READ_BYTES, see transfer/find.lua; take_out_one of transfer/take_out.lua, payload_of of
 --           parts/entry.lua, spent of parts/clock.lua
 local SLICE = 100 -- entries that are moved before the clock is read again
+local LEAST_MOVED = 2000 -- entries that a call moves whatever the clock says, unless they are long or need an LREM each
+
+-- Whether a call that has moved so many entries may end although the clock has said so since it began.
+local function is_progress(search, count)
+    return count >= LEAST_MOVED or count * search.entry_size >= READ_BYTES
+end
 
 -- Moves the first entries of the search, up to `most`, until `time` is up. `missing` says what to do with an entry that the
 -- search has not found:
@@ -37,11 +43,12 @@ local function move(search, most, time, missing)
             redis.call('RPUSH', KEYS.quarantine, unpack(malformed))
         end
         redis.call('ZREMRANGEBYRANK', KEYS.timeout_set, 0, last - first)
-        if missing == 'searched' and not position[first] then
+        local needs_search = missing == 'searched' and not position[first]
+        if needs_search then
             take_out_one(search.length, due[first])
         end
         gone, quarantined = last, quarantined + #malformed / 2
-        if spent() >= time then
+        if spent() >= time and (needs_search or is_progress(search, gone)) then
             break
         end
     end

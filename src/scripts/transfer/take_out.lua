@@ -1,6 +1,6 @@
 -- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A part of
 -- transfer.lua.
--- Provides  take_out, take_out_one, bring_to_front
+-- Provides  take_out, take_out_one, keep_expiry, bring_to_front
 -- Uses      a search and CHUNK, see transfer/find.lua
 
 -- Pushes each element to the head of the list: the last one becomes the first.
@@ -50,8 +50,15 @@ local function take_out_one(length, entry)
     redis.call('LREM', KEYS.ordered_list, from_end and -1 or 1, entry)
 end
 
--- Brings what was taken out to the front of the list, except the first `gone` entries, which are no longer pending.
 -- `ttl` is the list's time to live before the call.
+local function keep_expiry(ttl)
+    if ttl > 0 then
+        -- A list that was empty in between has lost it.
+        redis.pcall('PEXPIRE', KEYS.ordered_list, ttl)
+    end
+end
+
+-- Brings what was taken out to the front of the list, except the first `gone` entries, which are no longer pending.
 local function bring_to_front(search, gone, ttl)
     local left = {}
     for n = #search.due, gone + 1, -1 do
@@ -60,8 +67,5 @@ local function bring_to_front(search, gone, ttl)
         end
     end
     push_to_front(left)
-    if ttl > 0 then
-        -- A list that was empty in between has lost it.
-        redis.pcall('PEXPIRE', KEYS.ordered_list, ttl)
-    end
+    keep_expiry(ttl)
 end

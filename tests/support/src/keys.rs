@@ -16,6 +16,8 @@ pub const QUARANTINE: &str = "redelay:quarantine:{q}";
 pub const CLAIMS: &str = "redelay:popped:{q}";
 /// The key on which scripts try out their permissions. It is never there.
 pub const SCRATCH: &str = "redelay:scratch:{q}";
+/// The key that exists while due entries may be missing in the ordered list.
+pub const REBUILD: &str = "redelay:rebuild:{q}";
 /// The channel on which a transfer is announced to other redelay clients.
 pub const MOVED: &str = "redelay:moved:{q}";
 

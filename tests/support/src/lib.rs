@@ -19,8 +19,8 @@ pub use clients::{
 };
 pub use keys::{
     CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES,
-    ORDERED_LIST, QUARANTINE, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET, TIMEOUT_SET,
-    everything, keys, lasting,
+    ORDERED_LIST, QUARANTINE, REBUILD, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET,
+    TIMEOUT_SET, everything, keys, lasting,
 };
 pub use part::{Part, is_soak, part, rounds, seed};
 pub use recorded::{Listener, Listening, Recorded};

@@ -75,7 +75,7 @@ rows! {
         "More processes that transfer do not help: look at the length of payloads and at the load of the server",
         hides [];
     Q04 Warning 2 "an entry is not in the ordered list",
-        "the timeout set has it, and the ordered list does not; of a long queue, `ZCARD` and `LLEN`",
+        "the timeout set has it, and the ordered list does not, while no transfer moves a backlog; of a long queue, `ZCARD` and `LLEN`",
         "It is delivered, and size, contains and remove do not see it. Put it there: `redis-cli EVAL \"if redis.call('LLEN', KEYS[2]) > 10000 then return 'too long' end local has = {} for _, e in ipairs(redis.call('LRANGE', KEYS[2], 0, 9999)) do has[e] = 1 end for _, e in ipairs(redis.call('ZRANGE', KEYS[1], 0, 9999)) do if not has[e] then redis.call('RPUSH', KEYS[2], e) end end\" 2 TIMEOUT_SET ORDERED_LIST`",
         hides [];
     Q05 Error 2 "an entry is never delivered",

@@ -80,6 +80,15 @@ async fn nothing_is_found() {
     // What is left for a moment: receipts, and a throttle that ends.
     server.cmd(["SET", "redelay:offered:{java}:019ab5c2e40070008000000000000000", "1", "EX", "86400"]);
     server.cmd(["SET", &format!("{}:id:order-7", key("throttle", "java")), "", "PX", "600000"]);
+    // A transfer is rebuilding the ordered list.
+    add(&server, "rebuilt", now() + HOUR, &entry("listed", &text("hello")));
+    server.cmd([
+        b"ZADD",
+        set("rebuilt").as_bytes(),
+        (now() + HOUR).to_string().as_bytes(),
+        &entry("not listed", &text("hello")),
+    ]);
+    server.cmd(["SET", "redelay:rebuild:{rebuilt}", "1795615390307", "PX", "600000"]);
     // A server that has refused something once.
     let refused = server.try_cmd(["HGET", "java", "x"]);
     assert!(refused.is_err() || refused.is_ok());

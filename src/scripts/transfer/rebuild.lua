@@ -1,0 +1,86 @@
+-- Takes all due entries out of the ordered list before they are moved. A part of transfer.lua.
+-- Provides  REBUILD, BULK, WHOLE, WHOLE_BYTES, is_to_rebuild, mark, unmark, one_by_one, take_due_out
+-- Uses      a search, see transfer/find.lua; take_out of transfer/take_out.lua, spent and now of parts/clock.lua
+-- Redisson and redelay deliver what the timeout set has, so an overdue entry may be missing in the list. What is only in the list
+-- stays there. Others change the queue between two calls:
+--   an offer, a return        its entry is in the list, and may be overdue by the clock of its client: the calls that move read the
+--                             whole list first
+--   a transfer of Redisson    moves the first due entries, which the list need not have
+--   a poll, a cancel          takes its entry from both, so that some elements of the list may be skipped: the same
+--   a reschedule              the entry is delivered then, and is not listed until then
+--   clear, delete             nothing is left
+local REBUILD = 2 ^ 40 -- cursors from here on
+local BULK = 10000 -- due entries in the list from which on it is rebuilt
+local MOST_KEPT, KEPT_BYTES = 20000, 8 * 2 ^ 20 -- what a rebuilt list has at first, at most
+local WHOLE, WHOLE_BYTES = 2 * MOST_KEPT, 2 * KEPT_BYTES -- and while it is read whole by each call
+local LEAST_READ = 8000 -- elements that a call reads whatever the clock says
+local WALK = 250000 -- elements of the list that the LREMs of a call pass, about
+local MARKED_MS = 600000 -- if the client dies, its mark stays so long
+
+-- Whether the list is to be rebuilt: if many of its entries are due, and few pending entries are not.
+local function is_to_rebuild(length, due_count)
+    if due_count < BULK then
+        return false
+    end
+    local others = redis.call('ZCOUNT', KEYS.timeout_set, string.format('(%.3f', now / 1000), '+inf')
+    return others <= MOST_KEPT and length - others >= BULK
+end
+
+-- Says to those that compare the list with the set that due entries may be missing. Returns false if that is not permitted.
+local function mark()
+    redis.call('LRANGE', KEYS.ordered_list, 0, 0)
+    return not redis.pcall('ZMSCORE', KEYS.timeout_set, '').err
+        and not redis.pcall('SET', KEYS.rebuild, string.format('%.0f', now / 1000), 'PX', MARKED_MS).err
+end
+
+local function unmark()
+    redis.pcall('DEL', KEYS.rebuild)
+end
+
+-- How many due entries a call of the rebuild moves, by an LREM each: one at first; later as many as take little time.
+local function one_by_one(length, is_first)
+    return math.max(is_first and 1 or 0, math.min(FEW, math.floor(WALK / length)))
+end
+
+-- Takes out what is due from a position on, until `time` is up, and pushes the elements before it again. Returns the position
+-- where it goes on, and why: the 'end' of the list; 'time'; or 'much' of it is not due.
+local function take_due_out(search, from, time)
+    local due, found, position, kept, kept_bytes = {}, {}, {}, {}, 0
+    local at, ended = 0, nil
+    local function keep(element)
+        kept[#kept + 1] = element
+        kept_bytes = kept_bytes + #element
+    end
+    local function is_much()
+        return #kept > MOST_KEPT or kept_bytes > KEPT_BYTES
+    end
+
+    search.read, search.read_bytes, search.chunk_size = 0, 0, 1
+    -- Nothing here was due. To ask for the scores would take four times as long.
+    while at < from and not is_much() do
+        local chunk = read_chunk(search, at, math.min(search.chunk_size, from - at))
+        for i = 1, #chunk do
+            keep(chunk[i])
+        end
+        at = #chunk > 0 and at + #chunk or from
+    end
+    search.read, search.read_bytes = 0, 0
+    repeat
+        local chunk = read_chunk(search, at, search.chunk_size)
+        local scores = #chunk > 0 and redis.call('ZMSCORE', KEYS.timeout_set, unpack(chunk))
+        for i = 1, #chunk do
+            if scores[i] and tonumber(scores[i]) <= now / 1000 then
+                local n = #due + 1
+                due[n], found[n], position[n] = chunk[i], n, at + i - 1
+            else
+                keep(chunk[i])
+            end
+        end
+        at = at + #chunk
+        ended = #chunk == 0 and 'end' or is_much() and 'much'
+            or is_late(search, spent() + #kept, time, LEAST_READ) and 'time'
+    until ended
+    search.due, search.found, search.position, search.not_due = due, found, position, kept
+    take_out(search, at)
+    return at - #due, ended
+end

@@ -1,0 +1,105 @@
+//! A Redisson on a queue whose ordered list redelay rebuilds, because a backlog is due.
+
+use redelay_fixture::{Server, until};
+use redelay_support::{JOBS, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, script};
+
+use super::peer::{Lang, Setup};
+
+const DUE: usize = 20_000;
+const ALL: usize = 20_200;
+
+/// Entries of the string codec, whose payloads are their numbers, in random order.
+const FILL: &str = "local z, l, many = {}, {}, tonumber(ARGV[1])
+for i = 0, many - 1 do
+    local n = (i * 7919 + 12345) % many
+    local payload = string.format('%.0f', n)
+    local entry = '\\8' .. struct.pack('>I4I4', 7, n) .. struct.pack('<L', #payload) .. payload
+    z[#z + 1] = n < tonumber(ARGV[2]) and 1000000000 + n or 400000000000000 + n
+    z[#z + 1] = entry
+    l[#l + 1] = entry
+    if #l == 1000 or i == many - 1 then
+        redis.call('ZADD', KEYS[1], unpack(z))
+        redis.call('RPUSH', KEYS[2], unpack(l))
+        z, l = {}, {}
+    end
+end";
+
+/// One call of the transfer script, which takes as little time as it can. Returns the next cursor.
+fn call(server: &Server, script: &str, cursor: i64) -> i64 {
+    let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
+    let cursor = cursor.to_string();
+    let words = ["EVAL", script, "8"].into_iter().chain(keys).chain(["5000", "1000", "me", &cursor, "0"]);
+    let (_, _, _, _, cursor, _): (usize, usize, Option<String>, i64, i64, i64) = server.get(words);
+    cursor
+}
+
+fn beside(version: &str) {
+    let server = Server::start();
+    let url = server.url();
+    let setup = Setup { redisson: version, ..Setup::new(&url) };
+    let (mut java, mut mover) = (setup.start(Lang::Java), setup.start(Lang::Java));
+    server.cmd(["EVAL", FILL, "2", TIMEOUT_SET, ORDERED_LIST, &ALL.to_string(), &DUE.to_string()]);
+    let (listed, pending) = (
+        || server.get::<usize, _>(["LLEN", ORDERED_LIST]),
+        || server.get::<usize, _>(["ZCARD", TIMEOUT_SET]),
+    );
+    let script = script("TRANSFER");
+    let mut cursor = 0;
+    for _ in 0..2 {
+        cursor = call(&server, &script, cursor);
+    }
+    assert!(server.get::<bool, _>(["EXISTS", REBUILD]) && listed() < pending(), "it is rebuilt");
+    // Redisson sees what the list has.
+    assert_eq!(java.ask(&["size", "q"]), listed().to_string());
+    let all: Vec<String> = serde_json::from_str(&java.ask(&["readall", "q"])).unwrap();
+    assert_eq!(all.len(), listed());
+    let is_listed = |n: &usize| all.contains(&n.to_string());
+    let gone = (1_000..DUE).find(|n| !is_listed(n)).expect("a due entry has left it");
+    let last = DUE + 100;
+    assert!(is_listed(&last) && is_listed(&(last + 1)));
+    for (n, answer) in [(last, "true"), (last, "false"), (gone, "false")] {
+        assert_eq!(java.ask(&["contains", "q", &format!("\"{n}\"")]), answer, "{n}");
+        assert_eq!(java.ask(&["remove", "q", &format!("\"{n}\"")]), answer, "{n}");
+    }
+    let mut polled = vec![last];
+    for _ in 0..20 {
+        let payload: String = serde_json::from_str(&java.ask(&["dpoll", "q"])).unwrap();
+        polled.push(payload.parse().unwrap());
+    }
+    java.tell(&["offer", "q", &format!("\"{ALL}\""), "0"]);
+    java.tell(&["offer", "q", &format!("\"{}\"", ALL + 1), super::HOUR]);
+    // It transfers, too, in between.
+    mover.open("q");
+    for _ in 0..1_000 {
+        cursor = call(&server, &script, cursor);
+        if pending() == listed() {
+            break;
+        }
+    }
+    until("all is moved", || pending() < ALL + 2 - DUE);
+    until("each is in one place", || {
+        let entries: Vec<Vec<u8>> = server.get(["ZRANGE", TIMEOUT_SET, "0", "-1"]);
+        let payloads = entries.iter().map(|entry| entry[entry.len().min(17)..].to_vec());
+        let all = payloads.chain(server.list(TARGET));
+        let mut all: Vec<usize> = all
+            .map(|payload| String::from_utf8(payload).unwrap().parse().unwrap())
+            .chain(polled.clone())
+            .collect();
+        all.sort_unstable();
+        all == (0..ALL + 2).collect::<Vec<_>>()
+    });
+    let mut listed = server.list(ORDERED_LIST);
+    listed.sort();
+    let mut entries: Vec<Vec<u8>> = server.get(["ZRANGE", TIMEOUT_SET, "0", "-1"]);
+    entries.sort();
+    assert_eq!(listed, entries);
+    mover.tell(&["destroy", "q"]);
+    java.quit();
+    mover.quit();
+}
+
+#[test]
+fn each_entry_is_delivered_or_removed_once() {
+    beside("4.7.0");
+    beside("3.50.0");
+}

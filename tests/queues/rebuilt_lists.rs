@@ -1,0 +1,369 @@
+//! Long ordered lists whose entries are nearly all due: the list is rebuilt from the others, and then entries
+//! are moved from the timeout set. Counts are asserted, no times.
+
+use std::collections::BTreeSet;
+
+use redelay::{Client, codec};
+use redelay_fixture::{Proxy, Server, redis, until_async};
+use redelay_support::{
+    JOBS, MINUTE, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, ms, script,
+};
+
+/// Entries in random order: each payload is the number of its entry, and the due entries are due in the order
+/// of their numbers. Arguments: how many, from which on they are not due.
+const FILL: &str = "local z, l, many = {}, {}, tonumber(ARGV[1])
+for i = 0, many - 1 do
+    local n = (i * 7919 + 12345) % many
+    local payload = string.format('%.0f', n)
+    local entry = '\\8' .. struct.pack('>I4I4', 7, n) .. struct.pack('<L', #payload) .. payload
+    z[#z + 1] = n < tonumber(ARGV[2]) and 1000000000 + n or 400000000000000 + n
+    z[#z + 1] = entry
+    l[#l + 1] = entry
+    if #l == 1000 or i == many - 1 then
+        redis.call('ZADD', KEYS[1], unpack(z))
+        redis.call('RPUSH', KEYS[2], unpack(l))
+        z, l = {}, {}
+    end
+end";
+
+fn fill(server: &Server, many: usize, due: usize) {
+    let [many, due] = [many, due].map(|number| number.to_string());
+    server.cmd(["EVAL", FILL, "2", TIMEOUT_SET, ORDERED_LIST, &many, &due]);
+}
+
+/// The transfer script of a server on which the time of each call is over when it begins: the processor was
+/// busy with something else.
+fn starved() -> String {
+    let clock = "return (has_cpu_clock and cpu_clock() * 1000000 or server_micros()) - started";
+    let text = script("TRANSFER");
+    assert!(text.contains(clock));
+    text.replace(clock, "return 1e9")
+}
+
+type Reply = (usize, usize, Option<String>, i64, i64, i64);
+
+/// A client that calls the script itself.
+struct Mover {
+    script: String,
+    cursor: i64,
+}
+
+impl Mover {
+    /// Returns how many entries were moved or quarantined.
+    fn call(&mut self, server: &Server) -> usize {
+        self.try_call(server).expect("a reply")
+    }
+
+    fn try_call(&mut self, server: &Server) -> redis::RedisResult<usize> {
+        let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
+        let cursor = self.cursor.to_string();
+        let words =
+            ["EVAL", &self.script, "8"].into_iter().chain(keys).chain(["5000", "40000", "me", &cursor, "0"]);
+        let reply = redis::from_redis_value(server.try_cmd(words)?)?;
+        let (moved, set_aside, _head, _clock, cursor, _runs): Reply = reply;
+        self.cursor = cursor;
+        Ok(moved + set_aside)
+    }
+
+    /// Calls until it has begun to rebuild the list.
+    fn begin(server: &Server) -> Self {
+        let mut mover = Self { script: starved(), cursor: 0 };
+        assert_eq!(mover.call(server), 1, "the first one is moved at once");
+        assert!(is_marked(server), "the list is not rebuilt");
+        mover
+    }
+}
+
+fn is_marked(server: &Server) -> bool {
+    server.get(["EXISTS", REBUILD])
+}
+
+fn length(server: &Server, command: &str, key: &str) -> usize {
+    server.get([command, key])
+}
+
+/// The payloads in the target.
+fn target(server: &Server) -> Vec<usize> {
+    let payloads = server.list(TARGET);
+    payloads.into_iter().map(|payload| String::from_utf8(payload).unwrap().parse().unwrap()).collect()
+}
+
+/// What the list has except what is due.
+fn others(server: &Server) -> Vec<Vec<u8>> {
+    let due: BTreeSet<Vec<u8>> = server.get(["ZRANGEBYSCORE", TIMEOUT_SET, "-inf", "2000000000"]);
+    let mut list = server.list(ORDERED_LIST);
+    list.retain(|entry| !due.contains(entry));
+    list
+}
+
+fn client(server: &Server) -> redelay::client::ClientBuilder {
+    Client::builder().url(server.url()).connect_timeout(MINUTE)
+}
+
+/// Through a client, as users see it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_is_moved_in_due_order_and_the_rest_of_the_list_stays() {
+    const ALL: usize = 60_000;
+    const DUE: usize = 59_000;
+    let server = Server::start();
+    fill(&server, ALL, DUE);
+    // What has no due time; an entry that is in the list twice; one that is in the set only; a malformed one.
+    for n in 0..100 {
+        server.cmd([
+            if n % 2 == 0 { "LPUSH" } else { "RPUSH" },
+            ORDERED_LIST,
+            &format!("without a score {n}"),
+        ]);
+    }
+    let twice: Vec<Vec<u8>> = server.get(["ZRANGE", TIMEOUT_SET, "30000", "30000"]);
+    server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), &twice[0]]);
+    let unlisted: Vec<Vec<u8>> = server.get(["ZRANGE", TIMEOUT_SET, "100", "100"]);
+    server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"1", &unlisted[0]]);
+    server.cmd(["ZADD", TIMEOUT_SET, "1", "malformed"]);
+    server.cmd(["RPUSH", ORDERED_LIST, "malformed"]);
+    let rest = others(&server);
+    server.cmd(["CONFIG", "RESETSTAT"]);
+    let client = client(&server).connect().await.unwrap();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    let is_moved = || async { delayed.stats().await.unwrap().pending as usize == ALL - DUE };
+    until_async("all is moved", is_moved).await;
+    assert_eq!(target(&server), (0..DUE).collect::<Vec<_>>());
+    assert_eq!(server.list(ORDERED_LIST), rest);
+    assert_eq!(server.list(QUARANTINE), [b"1".to_vec(), b"malformed".to_vec()]);
+    until_async("the mark is removed", || async { !is_marked(&server) }).await;
+    assert_eq!(delayed.len().await.unwrap(), rest.len());
+    // Nothing is taken out of the middle.
+    assert_eq!(server.command_calls("lset"), 0);
+}
+
+/// Whatever its clock says, a call gets something done: many starved calls move everything.
+#[test]
+fn a_starved_server_moves_everything() {
+    for (all, due, most_calls) in [(60_000, 60_000, 50), (60_000, 55_000, 50), (60_000, 20_000, 200)] {
+        let server = Server::start();
+        fill(&server, all, due);
+        let rest = others(&server);
+        let mut mover = Mover { script: starved(), cursor: 0 };
+        assert!(mover.call(&server) > 0, "the first call moves something");
+        let (mut calls, mut moving) = (1, 1);
+        while length(&server, "ZCARD", TIMEOUT_SET) > all - due {
+            moving += usize::from(mover.call(&server) > 0);
+            calls += 1;
+            assert!(
+                calls <= most_calls,
+                "{due} of {all} due: {calls} calls, {moving} of which have moved something"
+            );
+        }
+        println!("{due} of {all} due: {calls} calls, {moving} of which have moved something");
+        assert_eq!(target(&server), (0..due).collect::<Vec<_>>());
+        assert_eq!(server.list(ORDERED_LIST), rest);
+    }
+}
+
+/// A call says whether due entries may be missing in the list.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebuild_is_marked_until_the_backlog_is_moved() {
+    let server = Server::start();
+    fill(&server, 40_000, 39_000);
+    let client = client(&server).transfer(false).connect().await.unwrap();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    let inspector = client.inspector();
+    let mut mover = Mover::begin(&server);
+    while length(&server, "ZCARD", TIMEOUT_SET) > 1_000 {
+        assert!(is_marked(&server));
+        let pending = length(&server, "ZCARD", TIMEOUT_SET);
+        assert!(length(&server, "LLEN", ORDERED_LIST) < pending);
+        assert_eq!(delayed.len().await.unwrap(), pending);
+        let keys = inspector.keys("q").await.unwrap();
+        assert!(keys.iter().any(|key| key.what == "rebuild" && key.expires_in.is_some()), "{keys:?}");
+        mover.call(&server);
+    }
+    assert!(!is_marked(&server));
+    assert_eq!(delayed.len().await.unwrap(), 1_000);
+    // What Redisson moves meanwhile ends it, too.
+    fill(&server, 40_000, 40_000);
+    let mut mover = Mover::begin(&server);
+    server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
+    assert_eq!(mover.call(&server), 0);
+    assert!(!is_marked(&server));
+}
+
+/// Clients of Java between two calls: each entry is delivered, or removed, once.
+#[test]
+fn others_change_the_queue_while_it_is_rebuilt() {
+    const ALL: usize = 60_000;
+    const DUE: usize = 58_000;
+    let server = Server::start();
+    let random = &mut fastrand::Rng::with_seed(1);
+    fill(&server, ALL, DUE);
+    let mut mover = Mover::begin(&server);
+    let (mut gone, mut new) = (Vec::new(), Vec::new());
+    let payload = |entry: &[u8]| String::from_utf8(entry[17..].to_vec()).unwrap().parse::<usize>().unwrap();
+    let entry = |n: usize| {
+        let text = n.to_string();
+        let length = (text.len() as u64).to_le_bytes();
+        [&[8][..], &(7_u64 << 32 | n as u64).to_be_bytes(), &length, text.as_bytes()].concat()
+    };
+    let mut calls = 0;
+    while length(&server, "ZCARD", TIMEOUT_SET) > length(&server, "LLEN", ORDERED_LIST) || calls < 5 {
+        calls += 1;
+        assert!(calls < 200, "it stands still");
+        // `poll`, from both ends.
+        for command in ["LPOP", "RPOP"] {
+            for _ in 0..random.usize(..30) {
+                let polled: Option<Vec<u8>> = server.get([command, ORDERED_LIST]);
+                if let Some(polled) = polled {
+                    gone.push(payload(&polled));
+                    server.cmd([b"ZREM", TIMEOUT_SET.as_bytes(), &polled]);
+                }
+            }
+        }
+        // A transfer of Redisson.
+        let due: Vec<Vec<u8>> =
+            server.get(["ZRANGEBYSCORE", TIMEOUT_SET, "0", "2000000000", "LIMIT", "0", "100"]);
+        for entry in &due {
+            server.cmd([b"RPUSH", TARGET.as_bytes(), payload(entry).to_string().as_bytes()]);
+            server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"1", entry]);
+            server.cmd([b"ZREM", TIMEOUT_SET.as_bytes(), entry]);
+        }
+        // Offers of a client whose clock is late, and a poll that is given back.
+        for n in 0..random.usize(..20) {
+            let (number, push) = (ALL + new.len(), if n % 5 == 0 { "LPUSH" } else { "RPUSH" });
+            let due = if n % 2 == 0 { "1500000000" } else { "400000000000000" };
+            server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), due.as_bytes(), &entry(number)]);
+            server.cmd([push.as_bytes(), ORDERED_LIST.as_bytes(), &entry(number)]);
+            new.push(number);
+        }
+        // An entry that was not due is now.
+        let later: Vec<Vec<u8>> = server.get(["ZRANGE", TIMEOUT_SET, "-1", "-1"]);
+        for entry in &later {
+            server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), b"XX", b"1000000000", entry]);
+        }
+        mover.call(&server);
+    }
+    while mover.call(&server) > 0 {}
+    println!("{calls} calls, {} polled, {} offered", gone.len(), new.len());
+    let times: BTreeSet<Vec<u8>> = server.get(["ZRANGE", TIMEOUT_SET, "0", "-1"]);
+    let list: BTreeSet<_> = server.list(ORDERED_LIST).into_iter().collect();
+    assert_eq!(list.len(), length(&server, "LLEN", ORDERED_LIST), "none is listed twice");
+    assert_eq!(times, list, "what is not due is in both, and nothing else is");
+    let mut all = target(&server);
+    all.extend(gone);
+    all.extend(list.iter().map(|entry| payload(entry)));
+    all.sort_unstable();
+    assert!(all == (0..ALL + new.len()).collect::<Vec<_>>(), "{} of {}", all.len(), ALL + new.len());
+    assert!(!is_marked(&server));
+}
+
+/// Without what only a rebuild needs, entries are moved as before. Without anything else, nothing is moved.
+#[test]
+fn a_missing_permission_loses_nothing() {
+    let needed = ["zmscore", "set", "del"];
+    let others = ["lrange", "ltrim", "lpush", "lrem", "rpush", "zrange", "zremrangebyrank", "llen", "zcount"];
+    for command in needed.into_iter().chain(others) {
+        for is_late in [false, true] {
+            let server = Server::start();
+            fill(&server, 30_000, 29_900);
+            let mut mover = Mover { script: starved(), cursor: 0 };
+            if is_late {
+                mover = Mover::begin(&server);
+            }
+            let before = others_and_moved(&server);
+            server.cmd(["ACL", "SETUSER", "default", &format!("-{command}")]);
+            let mut calls = 0;
+            let refused = loop {
+                let reply = mover.try_call(&server);
+                calls += 1;
+                match reply {
+                    Err(error) => break Some(error),
+                    Ok(0) if mover.cursor == 0 => break None,
+                    Ok(_) => assert!(calls < 500, "without {command}, it stands still"),
+                }
+            };
+            server.cmd(["ACL", "SETUSER", "default", "+@all"]);
+            match refused {
+                Some(error) => {
+                    assert!(!needed.contains(&command), "{command}: {error}");
+                    assert!(
+                        others_and_moved(&server) == before,
+                        "{command}: it was refused, and has changed something"
+                    );
+                }
+                None => assert_eq!(target(&server), (0..29_900).collect::<Vec<_>>(), "{command}"),
+            }
+        }
+    }
+}
+
+fn others_and_moved(server: &Server) -> (Vec<Vec<u8>>, Vec<usize>, usize, usize) {
+    (
+        others(server),
+        target(server),
+        length(server, "ZCARD", TIMEOUT_SET),
+        length(server, "LLEN", ORDERED_LIST),
+    )
+}
+
+/// Commands are refused for lack of memory in the middle of it.
+#[test]
+fn a_full_server_is_drained() {
+    let server = Server::start();
+    fill(&server, 40_000, 39_000);
+    let rest = others(&server);
+    let mut mover = Mover::begin(&server);
+    server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
+    while length(&server, "ZCARD", TIMEOUT_SET) > 1_000 {
+        mover.call(&server);
+    }
+    assert_eq!(target(&server), (0..39_000).collect::<Vec<_>>());
+    assert_eq!(server.list(ORDERED_LIST), rest);
+    assert_eq!(server.command_calls("lset"), 0, "it was rebuilt");
+}
+
+/// Drains a queue by calls that are so short that there are many of them, while something goes wrong again
+/// and again. Each entry is delivered once.
+async fn drain(server: &Server, client: &Client, rounds: usize, fault: impl Fn()) {
+    const ALL: usize = 60_000;
+    const DUE: usize = 59_000;
+    tokio::task::block_in_place(|| fill(server, ALL, DUE));
+    let rest = others(server);
+    let _moving = client.delayed_queue(&client.blocking_queue::<i64>("q", codec::Long));
+    let pending = || length(server, "ZCARD", TIMEOUT_SET);
+    for round in 1..=rounds {
+        // The first faults are in the rebuild.
+        let before = pending();
+        until_async("it goes on", || async { pending() < before || pending() == ALL - DUE }).await;
+        println!("round {round}: {} pending, {} listed", pending(), length(server, "LLEN", ORDERED_LIST));
+        tokio::task::block_in_place(&fault);
+    }
+    until_async("all is moved", || async { pending() == ALL - DUE }).await;
+    assert!(target(server) == (0..DUE).collect::<Vec<_>>(), "{} payloads", target(server).len());
+    assert_eq!(server.list(ORDERED_LIST), rest);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_loses_nothing() {
+    let server = Server::builder().appendonly(true).start();
+    let client = client(&server).transfer_budget(ms(1)).connect().await.unwrap();
+    drain(&server, &client, 6, || {
+        server.kill_9();
+        server.start_again();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_replies_double_nothing() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let builder =
+        Client::builder().url(format!("redis://127.0.0.1:{}", proxy.port())).connect_timeout(MINUTE);
+    let client = builder.transfer_budget(ms(1)).connect().await.unwrap();
+    drain(&server, &client, 12, || {
+        proxy.hold_replies(true);
+        std::thread::sleep(ms(20));
+        proxy.cut();
+        proxy.hold_replies(false);
+    })
+    .await;
+}
