@@ -82,8 +82,8 @@ pub(crate) fn pack(format: EntryFormat, payload: &[u8]) -> Bytes {
         }
         EntryFormat::Legacy => loop {
             let mut entry = BytesMut::with_capacity(16 + payload.len());
-            // The half without the time: a time-ordered id of eight bytes has too few other bits to make equal
-            // payloads distinct.
+            // The half without the time: a time-ordered id of eight bytes has too few other bits to make
+            // equal payloads distinct.
             entry.put_slice(&id::new()[8..]);
             entry.put_u64_le(payload.len() as u64);
             entry.put_slice(payload);
