@@ -8,8 +8,12 @@ rustdoc checks only links to items. Addresses of other places are not visited.
 
 import html.parser
 import pathlib
+import re
 import sys
 import urllib.parse
+
+# Lines of a source: a script makes these places.
+SCRIPTED = re.compile(r"\d+(-\d+)?$")
 
 
 class Page(html.parser.HTMLParser):
@@ -45,7 +49,7 @@ def main():
                 fragment = urllib.parse.unquote(url.fragment)
                 if not target.exists():
                     dead.append(f"{path.relative_to(root)}: {link} does not exist")
-                elif fragment and target.suffix == ".html" and not fragment.startswith("method.") and fragment not in page(target).ids:
+                elif fragment and not SCRIPTED.match(fragment) and fragment not in page(target).ids:
                     dead.append(f"{path.relative_to(root)}: {link} has no such place")
     print(f"{root.name}: {checked} links")
     print("\n".join(dead), file=sys.stderr, end="\n" if dead else "")
