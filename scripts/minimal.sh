@@ -8,7 +8,9 @@ build=$PWD/${CARGO_TARGET_DIR:-target}/minimal
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 package=$(scripts/unpack.sh "$folder")
-cd "$package"
-rm -f Cargo.lock
-RUSTC_BOOTSTRAP=1 cargo generate-lockfile --quiet -Z direct-minimal-versions
-cargo check --lib --all-features --target-dir "$build"
+for crate in "$folder/redisson-codec" "$package"; do
+    cd "$crate"
+    rm -f Cargo.lock
+    RUSTC_BOOTSTRAP=1 cargo generate-lockfile --quiet -Z direct-minimal-versions
+    cargo check --lib --all-features --target-dir "$build"
+done
