@@ -31,8 +31,8 @@ impl Last {
         let is_over = self.rest >> BITS != 0;
         self.rest %= 1 << BITS;
         self.millis = now.max(self.millis + u64::from(is_over));
-        let id =
-            u128::from(self.millis) << 80 | 7 << 76 | self.rest >> 62 << 64 | 2 << 62 | self.rest % (1 << 62);
+        let (high, low) = (self.rest >> 62, self.rest & ((1 << 62) - 1));
+        let id = (u128::from(self.millis) << 80) | (7 << 76) | (high << 64) | (2 << 62) | low;
         id.to_be_bytes()
     }
 }
