@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::queue::Queue;
 use crate::receiving::{Claim, Receiving, Settlement};
 use crate::telemetry::events::Span;
-use crate::wire::job::JobData;
+use crate::wire::job::{JobData, TRACEPARENT};
 use crate::wire::message::MessageId;
 use crate::wire::time;
 use settle::{Open, answered, cut, settle, settle_after};
@@ -103,6 +103,9 @@ impl<T> Delivery<T> {
         let id = claim.member.id();
         let attempt = 1 + u32::from(claim.failed) + u32::from(claim.lost);
         let span = Span::process(&queue.keys, id, attempt, claim.payload.len());
+        if let Some(traceparent) = claim.job.as_ref().and_then(|job| job.header(TRACEPARENT)) {
+            span.caused_by(traceparent);
+        }
         Self {
             value: Some(value),
             id,
@@ -279,7 +282,7 @@ impl<T> Delivery<T> {
     /// ```
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
+        self.job.as_ref().and_then(|job| job.header(name))
     }
 
     /// The names and values of all [headers](Self::header).

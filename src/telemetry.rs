@@ -5,6 +5,7 @@ mod counters;
 pub(crate) mod events;
 mod histogram;
 mod stats;
+pub(crate) mod trace_context;
 
 pub(crate) use counters::{ClientCounters, Delivered, OnServer, QueueCounters, Taker};
 pub use histogram::Histogram;

@@ -16,6 +16,8 @@ pub(crate) struct JobData {
     headers: Bytes,
 }
 
+/// The header of the trace that an offer belongs to.
+pub(crate) const TRACEPARENT: &str = "traceparent";
 /// The flag of a job that holds its id.
 pub(crate) const HOLDS: u8 = 1;
 /// The flag of a job that is discarded if it expires.
@@ -50,6 +52,13 @@ impl JobData {
             rest = behind;
             Some((name, value))
         })
+    }
+}
+
+impl JobData {
+    /// The value of the header of this name.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 }
 

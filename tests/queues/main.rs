@@ -37,6 +37,8 @@ mod send;
 #[cfg(feature = "tower")]
 mod services;
 mod stats;
+#[cfg(feature = "otel")]
+mod traces;
 mod transfer_script;
 mod travelling_jobs;
 mod unconfirmed_pops;

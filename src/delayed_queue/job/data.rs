@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use crate::wire::job::{self, DISCARDED, HOLDS};
+use crate::wire::job::{self, DISCARDED, HOLDS, TRACEPARENT};
 use crate::wire::time;
 
 /// The most bytes of the headers of a job, with a few bytes each for lengths.
@@ -32,6 +32,17 @@ impl Data {
     pub(super) fn set_header(&mut self, name: String, value: String) {
         self.headers.retain(|(other, _)| *other != name);
         self.headers.push((name, value));
+    }
+
+    /// Sets the header of the trace that the caller is in, unless it has set that itself, or there is no room.
+    pub(super) fn set_trace(&mut self, trace: Option<String>) {
+        let Some(trace) = trace else { return };
+        let length = |(name, value): &(String, String)| name.len() + value.len() + 3;
+        let used: usize = self.headers.iter().map(length).sum();
+        let is_set = self.headers.iter().any(|(name, _)| name == TRACEPARENT);
+        if !is_set && used + TRACEPARENT.len() + trace.len() + 3 <= MOST {
+            self.set_header(TRACEPARENT.to_owned(), trace);
+        }
     }
 
     /// The option that says something that travels with a job, which needs an id.

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::queue::Op;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::telemetry::events::Span;
+use crate::telemetry::trace_context;
 use crate::wire::entry;
 use crate::wire::keys::Keys;
 use crate::wire::time;
@@ -179,7 +180,11 @@ impl<R> Prepared<R> {
                 return Err(op.invalid(format!("{option}() is said of the id of a job, {why}")));
             }
         }
-        let data = self.data.bytes().map_err(|why| op.invalid(why))?;
+        let mut data = self.data.clone();
+        if jobs().all(|job| !job.id.is_empty()) {
+            data.set_trace(trace_context::current());
+        }
+        let data = data.bytes().map_err(|why| op.invalid(why))?;
         let is_before = |at: u64| jobs().any(|job| at < job.time);
         let expires_early = match (self.data.expires, self.when) {
             (Some(Expiry::After(after)), When::After) => is_before(millis(after)?),

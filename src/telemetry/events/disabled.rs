@@ -63,6 +63,8 @@ impl Span {
         Self
     }
 
+    pub(crate) fn caused_by(&self, _: &str) {}
+
     pub(crate) fn processed(&self, _: &'static str) {}
 
     pub(crate) fn settle(&self, _: &Keys, _: MessageId, _: &'static str) -> Self {

@@ -308,8 +308,16 @@ impl Span {
             messaging.message.id = %id,
             messaging.message.body.size = payload,
             attempt,
+            traceparent = Empty,
             outcome = Empty,
         ))
+    }
+
+    /// The trace that travels with the job: a field, and a link.
+    pub(crate) fn caused_by(&self, traceparent: &str) {
+        self.0.record("traceparent", traceparent);
+        #[cfg(feature = "otel")]
+        crate::telemetry::trace_context::link(&self.0, traceparent);
     }
 
     /// What became of the delivery.
