@@ -36,12 +36,12 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking bench-codecs clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ship ci
+.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking bench-codecs clean-tree micro setup lint components docs book features msrv minimal windows fuzz-check vectors deny semver examples peer package unpacked release-check ship ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
-FOR_USERS := demo install-cli static-cli deb examples docs
-FOR_RELEASES := deny semver package ship peer
+FOR_USERS := demo install-cli static-cli deb examples docs book
+FOR_RELEASES := deny semver package unpacked release-check ship peer
 
 help: ## this list
 	@awk -F ':.*## ' -v users="$(FOR_USERS)" -v releases="$(FOR_RELEASES)" ' \
@@ -152,8 +152,12 @@ lint: components ## format and Clippy with all features and with the default one
 components:
 	@{ cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy
 
-docs: ## the API documentation, warnings are errors
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
+docs: ## the API documentation with the guides, warnings are errors; its links lead somewhere
+	REDELAY_GUIDE=1 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
+	scripts/doc-links.py $(TARGET)/doc redelay/guide
+
+book: ## docs/ as a book, in target/book; its links lead somewhere (builds mdbook once, minutes)
+	scripts/book.py $(TARGET)/book
 
 # What users of redelay-testing get is without its internal feature, which the tests of the workspace turn on.
 # Tests and examples depend on crates that turn on every codec, so what users of one feature get is seen only by `--lib`.
@@ -168,6 +172,12 @@ features: components ## Clippy for the published crates without features and wit
 		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --lib -- -D warnings; \
 	done
 	cargo clippy --quiet --package redelay-testing --lib -- -D warnings
+
+minimal: ## builds the crates with the lowest versions of their dependencies that Cargo.toml promises
+	scripts/minimal.sh
+
+windows: ## compiles both crates for Windows, without `tls`; rustup installs the target
+	scripts/windows.sh
 
 msrv: ## builds the published crates with the oldest Rust that Cargo.toml promises, which rustup installs
 	scripts/msrv.sh
@@ -201,10 +211,22 @@ peer: ## builds the program that other checks drive redelay with; the last line 
 
 package: ## the packages as they would be published: builds them, and checks their files and links
 	cargo package --package redisson-codec --package redelay --package redelay-testing $(PACKAGE_FLAGS)
-	scripts/package-check.py $(TARGET)/package
+	scripts/package-check.py $(TARGET)/package $(if $(PUBLISH),--publish)
+
+unpacked: ## builds the tests and the documentation of both packages outside of the workspace, as docs.rs and others do
+	scripts/unpacked.sh
+
+release-check: ## what must hold before a release: docs/design/releasing.md; PUBLISH=1 as for a real one, without uploading
+	scripts/release-check.py $(if $(PUBLISH),--publish)
+	@set -e; for check in deny features msrv minimal windows fuzz-check docs book package unpacked; do \
+		echo "== make $$check"; $(MAKE) --no-print-directory $$check PACKAGE_FLAGS="$(PACKAGE_FLAGS)"; \
+	done
+	@if git describe --tags --abbrev=0 >/dev/null 2>&1; then $(MAKE) --no-print-directory semver; else \
+		echo "semver skipped: no version is tagged, so there is nothing to be compatible with"; fi
+	cargo publish --dry-run --package redisson-codec --package redelay --package redelay-testing $(PACKAGE_FLAGS)
 
 ship: components ## builds what is shipped of the command `redelay`, and checks it: the steps of its Dockerfile, a Debian package (builds cargo-deb once; minutes)
 	cargo clippy --package redelay-cli --no-default-features -- -D warnings
 	scripts/with-server.sh scripts/check-cli.py
 
-ci: lint test docs features fuzz-check msrv examples package ## everything that CI runs
+ci: lint test docs features msrv minimal windows fuzz-check examples package ## everything that CI runs

@@ -9,6 +9,7 @@
 mod private {
     pub(crate) mod wire {
         pub(crate) mod entry;
+        pub(crate) mod id;
     }
     pub(crate) mod transfer {
         pub(crate) mod schedule;

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Checks the packages that `cargo package` has made: which files are in them, and that their links lead somewhere.
 
-    scripts/package-check.py target/package
+    scripts/package-check.py target/package [--publish]
 
 A link in a Markdown file must name a file of the same package, and a heading if it has a fragment. Addresses of other
-places are not visited.
+places are not visited. The README has no links into the package at all, because crates.io drops them. With --publish, a
+repository is demanded, too.
 """
 
 import pathlib
@@ -14,15 +15,17 @@ import sys
 import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COMMON = ["Cargo.toml", "README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"]
+COMMON = ["Cargo.toml", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"]
 # Folder of each package, and the committed files that its users must get in addition to those above.
 PACKAGES = {
     "redisson-codec": ("crates/redisson-codec", []),
-    "redelay": (".", ["CONTRIBUTING.md", "DESIGN.md", "SECURITY.md", "docs/*.md", "docs/schemas.json", "docs/design/*.md", "docs/benchmarks/*.md", "docs/benchmarks/*.svg"]),
+    "redelay": (".", ["CONTRIBUTING.md", "DESIGN.md", "SECURITY.md", "docs/*.md", "docs/schemas.json", "docs/design/*.md"]),
     "redelay-testing": ("crates/redelay-testing", []),
 }
 # What only the project's own tests and benchmarks need.
-UNWANTED = re.compile(r"^(tests|benches|compat|scripts|fuzz|crates|target|\.ci)/|results\.json$|\.(class|jar)$")
+UNWANTED = re.compile(r"^(tests|benches|compat|scripts|fuzz|crates|target|docs/benchmarks|\.ci)/|\.(class|jar|svg)$")
+# Folders of the repository that documents link to, and that are in no package.
+ELSEWHERE = ("docs/benchmarks/",)
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)")
 DEFINITION = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)", re.MULTILINE)
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
@@ -59,6 +62,10 @@ def dead_links(files):
                 else:
                     parts.append("out of the package")
             target = "/".join(parts) if path else name
+            if target.startswith(ELSEWHERE):
+                if not (ROOT / target).exists():
+                    yield f"{name}: {link} is not in the repository"
+                continue
             if target not in files and not any(file.startswith(target.rstrip("/") + "/") for file in files):
                 yield f"{name}: {link} is not in the package"
             elif fragment and target.endswith(".md") and fragment not in anchors(files[target].decode()):
@@ -70,7 +77,7 @@ def committed(folder, patterns):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
-def check(name, version, folder, patterns, made):
+def check(name, version, folder, patterns, made, publish):
     top = f"{name}-{version}"
     with tarfile.open(made / f"{top}.crate") as crate:
         files = {
@@ -85,7 +92,13 @@ def check(name, version, folder, patterns, made):
     yield from (
         f"Cargo.toml has no {key}"
         for key in ("description", "license", "readme", "rust-version", "keywords", "categories")
-        if not re.search(f"^{key} = ", manifest, re.MULTILINE)
+        + (("repository",) if publish else ())
+        if not re.search(f'^{key} = (?!"")', manifest, re.MULTILINE)
+    )
+    readme = re.search(r'^readme = "(.*)"$', manifest, re.MULTILINE)[1]
+    prose = FENCE.sub("", files[readme].decode())
+    yield from (
+        f"{readme}: crates.io drops the link {link}" for link in LINK.findall(prose) if not re.match(r"https://|#", link)
     )
     yield from dead_links(files)
     size = sum(map(len, files.values()))
@@ -94,12 +107,12 @@ def check(name, version, folder, patterns, made):
 
 
 def main():
-    made = pathlib.Path(sys.argv[1])
+    made, publish = pathlib.Path(sys.argv[1]), "--publish" in sys.argv[2:]
     version = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
     problems = [
         f"{name}: {problem}"
         for name, (folder, patterns) in PACKAGES.items()
-        for problem in check(name, version, folder, patterns, made)
+        for problem in check(name, version, folder, patterns, made, publish)
     ]
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     sys.exit(bool(problems))

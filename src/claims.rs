@@ -15,7 +15,8 @@ use tokio::time::sleep;
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::pacing::backoff;
 use crate::scripts::Call;
-use crate::wire::keys::{self, Keys};
+use crate::wire::id;
+use crate::wire::keys::Keys;
 
 /// How long the claims of a queue stay after its last pop.
 pub(crate) const KEPT_MS: u32 = 7 * 24 * 3_600_000;
@@ -32,7 +33,7 @@ pub(crate) type ClaimId = Bytes;
 
 /// A new id, for one pop and all its tries.
 pub(crate) fn new_id() -> ClaimId {
-    keys::new_id()
+    id::text()
 }
 
 /// Runs a pop until the server has answered, however long that takes. It fails for lack of a connection only

@@ -73,7 +73,7 @@ mod subscriber;
 mod subscribers;
 mod supervised;
 mod supervisor;
-#[cfg(test)]
+#[cfg(all(test, workspace))]
 mod tests;
 #[cfg(feature = "tls")]
 mod tls;

@@ -46,27 +46,28 @@
 //! | each kind of error, and what to do about it | [`ErrorKind`] |
 //! | codecs, and how to write one | [`codec`] |
 //!
-//! The guides are Markdown files in the folder `docs` of the package and of the repository:
-//!
-//! | file | about |
+//! | guide | about |
 //! |---|---|
-//! | `docs/tour.md` | one service as code: ids, retries, dead letters, metrics, shutdown |
-//! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
-//! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
-//! | `docs/testing.md` | testing your code: handlers, servers, what is pending, faults of the network |
-//! | `docs/patterns.md` | well-known delayed queues, and how to build them with redelay; when to use which |
-//! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, Sentinel, Cluster |
-//! | `docs/scaling.md` | memory, throughput, connections; one queue, partitions, or more masters |
-//! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
-//! | `docs/migrating.md` | moving a service from Java and back |
-//! | `docs/codecs.md` | the counterpart of each Redisson codec; Java classes as structs |
-//! | `docs/java-classes.md` | pairs of a Java class and its struct, with payloads; what breaks if the struct is wrong |
-//! | `docs/keys.md` | every key, channel and byte layout |
-//! | `docs/operate.md` | the command `redelay`, which looks into any queue |
-//! | `docs/observability.md` | stats, events and spans |
-//! | `docs/troubleshooting.md` | symptoms, causes and fixes |
+//! | [`docs/tour.md`](guide/tour/index.html) | one service as code: ids, retries, dead letters, metrics, shutdown |
+//! | [`docs/guarantees.md`](guide/guarantees/index.html) | storing, delivery, leases, crashes, cancel safety, lost connections |
+//! | [`docs/recipes.md`](guide/recipes/index.html) | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
+//! | [`docs/testing.md`](guide/testing/index.html) | testing your code: handlers, servers, what is pending, faults of the network |
+//! | [`docs/patterns.md`](guide/patterns/index.html) | well-known delayed queues, and how to build them with redelay; when to use which |
+//! | [`docs/deployment.md`](guide/deployment/index.html) | `redis.conf`, permissions, TLS, Sentinel, Cluster; which managed services and proxies work |
+//! | [`docs/scaling.md`](guide/scaling/index.html) | memory, throughput, connections; one queue, partitions, or more masters |
+//! | [`docs/deprecated.md`](guide/deprecated/index.html) | what the deprecation of Redisson's `RDelayedQueue` means, and what to do |
+//! | [`docs/from-redisson.md`](guide/from_redisson/index.html) | every method of Redisson's queues, and its name here |
+//! | [`docs/migrating.md`](guide/migrating/index.html) | moving a service from Java and back |
+//! | [`docs/codecs.md`](guide/codecs/index.html) | the counterpart of each Redisson codec; Java classes as structs |
+//! | [`docs/java-classes.md`](guide/java_classes/index.html) | pairs of a Java class and its struct, with payloads; what breaks if the struct is wrong |
+//! | [`docs/keys.md`](guide/keys/index.html) | every key, channel and byte layout |
+//! | [`docs/operate.md`](guide/operate/index.html) | the command `redelay`, which looks into any queue |
+//! | [`docs/observability.md`](guide/observability/index.html) | stats, events and spans |
+//! | [`docs/troubleshooting.md`](guide/troubleshooting/index.html) | symptoms, causes and fixes |
 //!
-//! Runnable programs are in the folder `examples`. The comment at the top of each says how to run it.
+//! Runnable programs are in the folder
+//! [`examples`](https://docs.rs/crate/redelay/latest/source/examples/). The comment at the top of each says
+//! how to run it.
 //!
 //! # The path of a message
 //!
@@ -149,6 +150,7 @@ mod documents {
         Readme "README.md"
         Codecs "docs/codecs.md"
         Deployment "docs/deployment.md"
+        Deprecated "docs/deprecated.md"
         FromRedisson "docs/from-redisson.md"
         Guarantees "docs/guarantees.md"
         JavaClasses "docs/java-classes.md"
@@ -162,6 +164,34 @@ mod documents {
         Testing "docs/testing.md"
         Tour "docs/tour.md"
         Troubleshooting "docs/troubleshooting.md"
+    }
+}
+
+/// The guides: the files of the folder `docs`, with `build.rs`.
+#[cfg(all(doc, not(doctest), guide))]
+pub mod guide {
+    macro_rules! guides {
+        ($($module:ident $file:literal)+) => {
+            $(#[doc = include_str!(concat!(env!("OUT_DIR"), "/", $file))] pub mod $module {})+
+        };
+    }
+    guides! {
+        codecs "codecs.md"
+        deployment "deployment.md"
+        deprecated "deprecated.md"
+        from_redisson "from-redisson.md"
+        guarantees "guarantees.md"
+        java_classes "java-classes.md"
+        keys "keys.md"
+        migrating "migrating.md"
+        observability "observability.md"
+        operate "operate.md"
+        patterns "patterns.md"
+        recipes "recipes.md"
+        scaling "scaling.md"
+        testing "testing.md"
+        tour "tour.md"
+        troubleshooting "troubleshooting.md"
     }
 }
 

@@ -379,5 +379,5 @@ fn untagged(mut reply: Vec<Reply>) -> Reply {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, workspace))]
 mod tests;

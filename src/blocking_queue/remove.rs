@@ -10,7 +10,7 @@ use crate::conn::Command;
 use crate::error::Result;
 use crate::queue::{AsValue, Op, are_few};
 use crate::scripts;
-use crate::wire::keys::new_id;
+use crate::wire::id;
 use crate::wire::time;
 
 /// # Remove
@@ -122,7 +122,7 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
         let keys = &self.queue.keys;
-        let tombstone = new_id();
+        let tombstone = id::text();
         let call = |which, from: i64, payloads: Vec<Bytes>| {
             let call = scripts::REMOVE_READY.on(&[keys.target(), keys.scratch()]).arg(which).number(from);
             call.arg(tombstone.clone()).args(payloads)

@@ -11,6 +11,7 @@ pub(super) enum Place {
     /// If the host is an IPv6 address of a URL, it has brackets.
     Host(Address),
     /// The path of a Unix socket.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "no URL is accepted that names one"))]
     Socket(PathBuf),
 }
 

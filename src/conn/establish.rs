@@ -115,7 +115,10 @@ pub(super) fn build(options: &Options, role: Role) -> Result<Client, Error> {
 fn config(options: &Options, role: Role) -> Config {
     let server = match &options.place {
         Place::Host(server) => ServerConfig::new_centralized(server.host.clone(), server.port),
+        #[cfg(unix)]
         Place::Socket(path) => ServerConfig::Unix { path: path.clone() },
+        #[cfg(not(unix))]
+        Place::Socket(_) => unreachable!("`parse_url` refuses it"),
     };
     let mut config = Config {
         server,

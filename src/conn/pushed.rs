@@ -69,7 +69,7 @@ impl<T: Clone> Pushed<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, workspace))]
 mod tests {
     use redelay_fixture::{Server, until_async};
     use redelay_support::soon;

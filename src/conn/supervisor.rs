@@ -430,7 +430,7 @@ fn given_up() -> Cause {
     Cause::of_kind(ErrorKind::ConnectionAborted, "the connection was given up")
 }
 
-#[cfg(test)]
+#[cfg(all(test, workspace))]
 mod tests {
     #[cfg(feature = "tls")]
     use super::*;

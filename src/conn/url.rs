@@ -86,7 +86,11 @@ pub(super) fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
         return refuse("it has no scheme; write for example redis://localhost:6379".into());
     };
     match scheme {
-        "redis" | "valkey" | "redis+unix" | "valkey+unix" => {}
+        "redis" | "valkey" => {}
+        "redis+unix" | "valkey+unix" if cfg!(unix) => {}
+        "redis+unix" | "valkey+unix" => {
+            return refuse(format!("{scheme}:// needs Unix sockets, and this program has none on Windows"));
+        }
         "rediss" | "valkeys" if cfg!(feature = "tls") => {}
         "rediss" | "valkeys" => {
             return refuse(format!(
@@ -122,6 +126,7 @@ pub(super) fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
     let database = if is_socket { unix_database(rest)? } else { config.database };
     let place = match config.server {
         ServerConfig::Centralized { server } => Place::Host(Address::new(&*server.host, server.port)),
+        #[cfg(unix)]
         ServerConfig::Unix { path } => Place::Socket(path),
         _ => return refuse("it names several servers".into()),
     };

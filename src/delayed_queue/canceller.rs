@@ -13,7 +13,8 @@ use super::batch::{OpenBatch, Requests};
 use crate::conn::{Conn, OpError, Reply};
 use crate::pacing::yield_once;
 use crate::scripts;
-use crate::wire::keys::{Keys, new_id};
+use crate::wire::id;
+use crate::wire::keys::Keys;
 
 /// The most jobs of one call.
 const CALL: usize = 1000;
@@ -139,7 +140,7 @@ impl Canceller {
                 .of(&self.keys, None)
                 .number(CANCEL_US)
                 .number(from)
-                .arg(new_id())
+                .arg(id::text())
                 .args(left.iter().copied().cloned());
             let mut results = call.run(&self.conn).await?.into_array()?.into_iter();
             self.open.on_step();

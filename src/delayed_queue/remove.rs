@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::queue::{AsValue, Op, are_few};
 use crate::scripts::{self, Call};
 use crate::telemetry::events;
-use crate::wire::keys::new_id;
+use crate::wire::id;
 use crate::wire::{entry, time};
 
 /// # Remove
@@ -246,7 +246,7 @@ impl<T: 'static> DelayedQueue<T> {
     fn removal(&self, which: &'static str, from: i64, payloads: &[Bytes]) -> Call {
         let keys = &self.queue.keys;
         let call = scripts::REMOVE.on(&[keys.timeout_set(), keys.ordered_list(), keys.scratch()]);
-        call.arg(which).number(from).arg(new_id()).args(payloads.iter().cloned())
+        call.arg(which).number(from).arg(id::text()).args(payloads.iter().cloned())
     }
 
     /// Moves the payload that was offered last, although it is not due yet, to the front of another list, and

@@ -174,13 +174,13 @@ pub(super) fn drawn_at(id: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::keys;
+    use crate::wire::id;
 
     #[test]
     fn ids_say_when_they_were_drawn() {
         assert_eq!(drawn_at(b"01993f0c5d0070008000000000000000"), Some(0x0199_3f0c_5d00));
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as i64;
-        assert!((drawn_at(&keys::new_id()).unwrap() - now).abs() < 600_000);
+        assert!((drawn_at(&id::text()).unwrap() - now).abs() < 600_000);
         for other in [&b"01993f0c"[..], b"", b"zz993f0c5d0070008000000000000000"] {
             assert_eq!(drawn_at(other), None);
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 
 use crate::error::Error;
 use crate::wire::entry;
@@ -56,7 +56,7 @@ impl Place {
 
 /// What identifies an element of a list.
 pub(super) fn hash_of<'a>(items: impl Iterator<Item = &'a [u8]>) -> u64 {
-    let mut hash = Sha256::new();
+    let mut hash = Hash::new();
     items.for_each(|item| hash.update(item));
     let hash = hash.finalize();
     u64::from_be_bytes(*hash.first_chunk().expect("a hash has 32 bytes"))

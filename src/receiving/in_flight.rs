@@ -20,7 +20,8 @@ use super::waiting::Waiting;
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
 use crate::pacing::backoff;
 use crate::scripts::Call;
-use crate::wire::keys::{Keys, MessageKeys, new_binary_id, new_binary_id_after};
+use crate::wire::id;
+use crate::wire::keys::{Keys, MessageKeys};
 
 /// A call takes longer than this only on a slow link, or if its server is silent.
 const SILENT: Duration = Duration::from_secs(2);
@@ -129,9 +130,9 @@ impl InFlight {
     }
 
     pub(super) fn begin(&mut self, turn: Turn, demand: Demand) {
-        let new = || Caller { id: Bytes::copy_from_slice(&new_binary_id()), lost: false };
+        let new = || Caller { id: Bytes::copy_from_slice(&id::new()), lost: false };
         let caller = self.idle.pop().unwrap_or_else(new);
-        self.token = new_binary_id_after(self.token);
+        self.token = id::new();
         self.claiming += turn.scope.most;
         self.shared.waiting.call_begins(self.answers_within());
         let is_slow = self.pace.is_slow();

@@ -1,19 +1,26 @@
 //! Cron texts in time zones.
 //!
-//! `croner` reads a text, and finds its matches in a calendar without time zones. How they lie in a zone is
-//! decided here:
+//! `croner` reads a text and finds its matches; `jiff` knows the zones:
 //!
 //! | when the clocks are | a text with `*` in its seconds, minutes or hours | any other |
 //! |---|---|---|
 //! | set forward | matches in the gap are left out | they run once, at the end of the gap |
 //! | set back | matches in the repeated time run twice | they run once, the first time |
 
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, TimeZone, Utc};
-use chrono_tz::Tz;
+use std::cmp::Ordering;
+use std::sync::LazyLock;
+
 use croner::errors::CronError;
 use croner::parser::CronParser;
+use croner::{CivilDate, CivilDateTime, CivilTime, CronDateTime, Resolution, Weekday};
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
+use jiff::{SignedDuration, Timestamp, ZonedDateTime};
 
 use crate::wire::time;
+
+/// That of this program and not of the machine, so that all processes of a service agree.
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 const FIELDS: [&str; 7] =
     ["seconds", "minutes", "hours", "day of the month", "month", "day of the week", "year"];
@@ -30,19 +37,19 @@ const RANGES: [&str; 7] = [
 
 pub(super) struct Cron {
     cron: croner::Cron,
-    zone: Tz,
-    /// Whether it has `*` in its seconds, minutes or hours.
+    zone: TimeZone,
+    /// Whether it has `*` in its seconds, minutes or hours. croner has lists and ranges among them, too.
     is_interval: bool,
 }
 
 impl Cron {
     /// Returns what is wrong, and where.
     pub(super) fn new(text: &str, zone: &str) -> Result<Self, String> {
-        let zone = zone.parse().map_err(|_| {
+        let zone = ZONES.get(zone).map_err(|_| {
             format!("there is no time zone `{zone}`: use a name of the IANA database, such as Europe/Berlin")
         })?;
         let clock = fields(text);
-        let cron = parser().parse(&with_sundays(text, &clock)?).map_err(|error| explain(text, &error))?;
+        let cron = parser().parse(text).map_err(|error| explain(text, &error))?;
         let is_interval = match text.trim().strip_prefix('@') {
             Some(name) => name.eq_ignore_ascii_case("hourly"),
             None => clock.iter().any(|(name, field)| FIELDS[..3].contains(name) && field.contains('*')),
@@ -59,101 +66,84 @@ impl Cron {
     /// The first match after a time.
     pub(super) fn next(&self, after: u64) -> Option<u64> {
         let after = Some(after).filter(|after| *after < time::LIMIT)?;
-        let after = DateTime::from_timestamp(i64::try_from(after / 1000).ok()?, 0)?;
-        let next = self.next_instant(after)?.timestamp();
-        u64::try_from(next).ok()?.checked_mul(1000)
+        let next = self.next_instant(Timestamp::from_second(i64::try_from(after / 1000).ok()?).ok()?)?;
+        u64::try_from(next.as_second()).ok()?.checked_mul(1000)
     }
 
-    fn next_instant(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let local = after.with_timezone(&self.zone).naive_local();
-        let repeated = match self.zone.from_local_datetime(&local) {
-            MappedLocalTime::Ambiguous(first, second) if first == after => {
-                Some((first.to_utc(), second.to_utc()))
-            }
-            _ => None,
-        };
-        let mut found = self.next_local(local);
-        let next = loop {
-            let at = match self.zone.from_local_datetime(&found?) {
-                MappedLocalTime::Single(at) => Some(at.to_utc()),
-                MappedLocalTime::Ambiguous(first, second) if self.is_interval => {
-                    [first, second].map(|at| at.to_utc()).into_iter().find(|at| *at > after)
-                }
-                MappedLocalTime::Ambiguous(first, _) => Some(first.to_utc()),
-                MappedLocalTime::None if self.is_interval => None,
-                MappedLocalTime::None => self.end_of_gap(found?),
-            };
-            if let Some(at) = at.filter(|at| *at > after) {
-                break at;
-            }
-            found = self.next_local(found?);
-        };
-        // In the first of two equal hours: the second one begins before what comes after both.
-        if let (true, Some((first, second))) = (self.is_interval, repeated) {
-            let set_back = self.first_change(first, second)?;
-            let again = self.zone.from_utc_datetime(&set_back.naive_utc()).naive_local();
-            let match_again = self.next_local(again - chrono::TimeDelta::seconds(1))?;
-            let MappedLocalTime::Ambiguous(_, at) = self.zone.from_local_datetime(&match_again) else {
-                return Some(next);
-            };
-            return Some(next.min(at.to_utc()));
+    fn next_instant(&self, after: Timestamp) -> Option<Timestamp> {
+        let begin = after.to_zoned_datetime(self.zone.clone());
+        if self.is_interval {
+            return self.find(begin).map(|at| at.timestamp());
         }
-        Some(next)
-    }
-
-    /// The first match after a time on the wall.
-    fn next_local(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
-        self.cron.find_next_occurrence(&after.and_utc(), false).ok().map(|at| at.naive_utc())
-    }
-
-    /// The first instant after the gap that a time on the wall is in.
-    fn end_of_gap(&self, local: NaiveDateTime) -> Option<DateTime<Utc>> {
-        // No offset is a day or more.
-        let day = chrono::TimeDelta::days(1);
-        self.first_change(local.and_utc() - day, local.and_utc() + day)
-    }
-
-    /// The first instant with another offset than `from`, up to `to`, which has one. There is one change
-    /// between them.
-    fn first_change(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let offset = |at: DateTime<Utc>| at.with_timezone(&self.zone).naive_local() - at.naive_utc();
-        let (old, mut from, mut to) = (offset(from), from.timestamp(), to.timestamp());
-        while to - from > 1 {
-            let middle = from + (to - from) / 2;
-            if offset(DateTime::from_timestamp(middle, 0)?) == old { from = middle } else { to = middle }
+        let mut wall = begin.datetime();
+        loop {
+            // A calendar in which no clock changes.
+            wall = self.find(wall.to_zoned_datetime(TimeZone::UTC).ok()?)?.datetime();
+            let at = self.zone.to_ambiguous_timestamp(wall);
+            let is_in_gap = matches!(at.offset(), AmbiguousOffset::Gap { .. });
+            let mut at = at.earlier().ok()?;
+            if is_in_gap {
+                at = self.zone.following(at).next()?.timestamp();
+            }
+            if at > after {
+                return Some(at);
+            }
         }
-        DateTime::from_timestamp(to, 0)
+    }
+
+    /// The first match after a time, in its zone.
+    fn find(&self, after: ZonedDateTime) -> Option<ZonedDateTime> {
+        self.cron.find_next_occurrence(&Wall(after), false).ok().map(|at| at.0)
+    }
+}
+
+/// A time in a zone, as croner sees it. Its own implementation is for an older `jiff`.
+#[derive(Clone)]
+struct Wall(ZonedDateTime);
+
+impl CronDateTime for Wall {
+    fn to_civil(&self) -> CivilDateTime {
+        let at = self.0.datetime();
+        let part = |part: i8| part.unsigned_abs().into();
+        CivilDateTime::new(
+            CivilDate::from_parts_unchecked(at.year().into(), part(at.month()), part(at.day())),
+            CivilTime::from_parts_unchecked(part(at.hour()), part(at.minute()), part(at.second())),
+        )
+    }
+
+    fn civil_weekday(&self) -> Weekday {
+        Weekday::from_days_from_sunday(self.0.weekday().to_sunday_zero_offset().unsigned_abs().into())
+    }
+
+    fn resolve_civil(&self, at: CivilDateTime) -> Result<Resolution<Self>, CronError> {
+        let part = |part: u32| i8::try_from(part).map_err(|_| CronError::InvalidDate);
+        let year = i16::try_from(at.year()).map_err(|_| CronError::InvalidDate)?;
+        let (month, day) = (part(at.month())?, part(at.day())?);
+        let (hour, minute, second) = (part(at.hour())?, part(at.minute())?, part(at.second())?);
+        let at = DateTime::new(year, month, day, hour, minute, second, 0);
+        let at = self.0.time_zone().to_ambiguous_zoned_datetime(at.map_err(|_| CronError::InvalidDate)?);
+        let in_zone =
+            |at: Result<ZonedDateTime, jiff::Error>| at.map(Self).map_err(|_| CronError::InvalidTime);
+        Ok(match at.offset() {
+            AmbiguousOffset::Unambiguous { .. } => Resolution::Single(in_zone(at.unambiguous())?),
+            AmbiguousOffset::Fold { .. } => {
+                Resolution::Ambiguous(in_zone(at.clone().earlier())?, in_zone(at.later())?)
+            }
+            AmbiguousOffset::Gap { .. } => Resolution::Gap,
+        })
+    }
+
+    fn checked_add_seconds(&self, seconds: i64) -> Option<Self> {
+        self.0.checked_add(SignedDuration::from_secs(seconds)).ok().map(Self)
+    }
+
+    fn cmp_instant(&self, other: &Self) -> Ordering {
+        self.0.timestamp().cmp(&other.0.timestamp())
     }
 }
 
 fn parser() -> CronParser {
     CronParser::builder().build()
-}
-
-/// The text with 0 for a last Sunday that is written as 7: the parser would leave it out.
-fn with_sundays(text: &str, fields: &[(&str, &str)]) -> Result<String, String> {
-    let days = fields.iter().find(|(name, _)| *name == FIELDS[5]).map_or("", |(_, days)| *days);
-    let last = |day: &str| {
-        day.to_ascii_uppercase().strip_suffix('L').map(|day| day.trim_end_matches('#').to_owned())
-    };
-    let is_open =
-        |day: &str| last(day).is_some_and(|day| ["-7", "-SUN"].iter().any(|end| day.ends_with(end)));
-    if let Some(day) = days.split(',').find(|day| is_open(day)) {
-        return Err(format!(
-            "in the cron text `{text}`, `{day}` ends with a Sunday: write that by itself, as 0#L"
-        ));
-    }
-    if !days.split(',').any(|day| last(day).as_deref() == Some("7")) {
-        return Ok(text.to_owned());
-    }
-    let days: Vec<String> = days
-        .split(',')
-        .map(|day| if last(day).as_deref() == Some("7") { day.replacen('7', "0", 1) } else { day.into() })
-        .collect();
-    let texts = fields
-        .iter()
-        .map(|(name, field)| if *name == FIELDS[5] { days.join(",") } else { (*field).to_owned() });
-    Ok(texts.collect::<Vec<_>>().join(" "))
 }
 
 /// The fields of a text, with their names.

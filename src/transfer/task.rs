@@ -447,5 +447,5 @@ impl Task {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, workspace))]
 mod tests;

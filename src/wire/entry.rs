@@ -15,7 +15,8 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
-use uuid::Uuid;
+
+use super::id;
 
 /// The layout in which a handle writes entries. Both layouts are always read.
 ///
@@ -72,19 +73,18 @@ pub(crate) const HEADER: usize = 1 + 16 + 8;
 pub(crate) fn pack(format: EntryFormat, payload: &[u8]) -> Bytes {
     match format {
         EntryFormat::Current => {
-            let id = Uuid::now_v7();
             let mut entry = BytesMut::with_capacity(HEADER + payload.len());
             entry.put_u8(16);
-            entry.put_slice(id.as_bytes());
+            entry.put_slice(&id::new());
             entry.put_u64_le(payload.len() as u64);
             entry.put_slice(payload);
             entry.freeze()
         }
         EntryFormat::Legacy => loop {
             let mut entry = BytesMut::with_capacity(16 + payload.len());
-            // The random half of a UUID. A time-ordered id of eight bytes has too few random bits to make
+            // The half without the time: a time-ordered id of eight bytes has too few other bits to make
             // equal payloads distinct.
-            entry.put_slice(&Uuid::now_v7().as_bytes()[8..]);
+            entry.put_slice(&id::new()[8..]);
             entry.put_u64_le(payload.len() as u64);
             entry.put_slice(payload);
             // By chance, the bytes may be valid as a current entry with another payload. Then another id is

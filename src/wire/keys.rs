@@ -25,7 +25,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use uuid::Uuid;
+
+use super::id;
 
 /// The prefix of the channels on which transfers are published.
 pub(crate) const MOVED: &str = "redelay:moved:";
@@ -240,7 +241,7 @@ impl Keys {
     }
 
     fn side(&self, what: &str) -> Bytes {
-        [b"redelay:", what.as_bytes(), b":", &self.0.tag, b":", &new_id()].concat().into()
+        [b"redelay:", what.as_bytes(), b":", &self.0.tag, b":", &id::text()].concat().into()
     }
 }
 
@@ -301,42 +302,11 @@ pub(crate) fn type_of(key: &[u8]) -> &'static str {
         .map_or("list", |(_, kind)| kind)
 }
 
-/// A new id of 16 bytes: unique, and in the order of time, with which it begins.
-pub(crate) fn new_binary_id() -> [u8; 16] {
-    Uuid::now_v7().into_bytes()
-}
-
-/// A new id that is greater than `last`, also where the clock has been set back.
-///
-/// `Uuid::now_v7` alone does not promise that: version 1.26.1 may put an id up to a second ahead, if a thread
-/// that was interrupted brings the time of the second before. The fixed versions need a newer compiler than
-/// this crate.
-pub(crate) fn new_binary_id_after(last: [u8; 16]) -> [u8; 16] {
-    let new = new_binary_id();
-    if new[..12] > last[..12] { new } else { (u128::from_be_bytes(last) + (1 << 32)).to_be_bytes() }
-}
-
-/// A new id: unique, and in the order of time.
-pub(crate) fn new_id() -> Bytes {
-    Uuid::now_v7().simple().to_string().into()
-}
-
 #[cfg(test)]
 mod tests {
     use std::hash::DefaultHasher;
 
     use super::*;
-
-    #[test]
-    fn ids_go_up() {
-        let now = u128::from_be_bytes(new_binary_id());
-        for ahead in [0, 5 << 80] {
-            let last = (now + ahead).to_be_bytes();
-            let next = new_binary_id_after(last);
-            // The scripts compare these bytes.
-            assert!(next[..12] > last[..12], "{last:?} {next:?}");
-        }
-    }
 
     /// Measured on Redisson 4.7.0, 3.50.0 and 3.21.0: mapped name, ordered list.
     const MEASURED: &[(&str, &str)] = &[

@@ -63,7 +63,7 @@ pub(super) fn production_code(package: &Package) -> Vec<(String, PathBuf, String
             let first = file.components().next().expect("a name").as_os_str().to_string_lossy();
             let module = first.trim_end_matches(".rs").to_owned();
             let text = fs::read_to_string(src.join(&file)).expect("a source");
-            let code = text.split("#[cfg(test)]\nmod tests {").next().expect("a part");
+            let code = text.split("\nmod tests {").next().expect("a part");
             let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
             (module, file, code.join("\n"))
         })
@@ -328,8 +328,13 @@ fn every_guide_is_listed() {
         if guide.extension().is_some_and(|extension| extension == "md") {
             let guide = format!("docs/{}", guide.file_name().expect("a name").to_string_lossy());
             assert!(readme.contains(&format!("]({guide})")), "the README does not link to {guide}");
-            assert!(page.contains(&format!("//! | `{guide}` |")), "the front page does not name {guide}");
+            assert!(
+                page.contains(&format!("//! | [`{guide}`](guide/")),
+                "the front page does not name {guide}"
+            );
             assert!(page.contains(&format!(" \"{guide}\"\n")), "the examples of {guide} are not compiled");
+            let file = guide.trim_start_matches("docs/");
+            assert!(page.contains(&format!(" \"{file}\"\n")), "{guide} is no module of `guide`");
             guides += 1;
         }
     }

@@ -68,6 +68,12 @@ fn the_files_that_the_design_names_exist() {
     for folder in ["src", "tests", "docs"] {
         files(&root().join(folder), &mut existing);
     }
+    existing.extend(
+        ["build.rs", "CRATE.md", "SECURITY.md"]
+            .map(|name| root().join(name))
+            .into_iter()
+            .filter(|file| file.exists()),
+    );
     let index = ("DESIGN.md".to_owned(), include_str!("../../DESIGN.md").to_owned());
     let mut named = 0;
     for (topic, text) in topics().into_iter().chain([index]) {

@@ -3,6 +3,7 @@
 mod architecture;
 mod blocking;
 mod circles;
+mod crate_page;
 mod deployment;
 mod design;
 mod from_redisson;

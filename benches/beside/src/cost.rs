@@ -172,8 +172,8 @@ fn plots(axis: &Axis, measured: &[&Measurement]) -> [Plot; 2] {
         Plot {
             file: format!("cost-by-{}-{side}.svg", axis.name),
             title: format!("CPU time of the {side} for a message, by {}", axis.x),
-            x: results::Axis { name: axis.x.into(), log: true },
-            y: results::Axis { name: "µs per message".into(), log: true },
+            x: results::Axis { name: axis.x.into(), log: true, early: None },
+            y: results::Axis { name: "µs per message".into(), log: true, early: None },
             lines: measured[0].systems.iter().map(|system| line(*system)).collect(),
         }
     };

@@ -73,8 +73,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let plot = Plot {
         file: "drain.svg".into(),
         title: "Moving due entries, by how many are pending".into(),
-        x: Axis { name: "pending entries".into(), log: true },
-        y: Axis { name: "moved/s".into(), log: true },
+        x: Axis { name: "pending entries".into(), log: true, early: None },
+        y: Axis { name: "moved/s".into(), log: true, early: None },
         lines,
     };
     Measured { tables: vec![table], plots: vec![plot], ..Measured::default() }

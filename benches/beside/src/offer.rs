@@ -51,8 +51,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let plot = Plot {
         file: "offer.svg".into(),
         title: "Offers per second, 100 bytes each".into(),
-        x: Axis { name: "in flight".into(), log: true },
-        y: Axis { name: "offers/s".into(), log: false },
+        x: Axis { name: "in flight".into(), log: true, early: None },
+        y: Axis { name: "offers/s".into(), log: false, early: None },
         lines,
     };
     Measured { tables: vec![table], plots: vec![plot], ..Measured::default() }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::contest::{Aim, Contest};
+use crate::plot;
 use crate::redisson::Settings;
 use crate::repeat::Repeat;
 use crate::results::{Better, Goal, Results, Row, Spread, Table};
@@ -32,7 +33,7 @@ pub(crate) fn markdown(results: &Results, folder: &Path) -> String {
     goals(results, &mut text);
     tuning(results, &mut text);
     for plot in &results.plots {
-        write!(text, "\n![{}]({})\n", plot.title, plot.file).expect("a string");
+        write!(text, "\n{}\n", plot::picture(plot)).expect("a string");
     }
     results.tables.iter().for_each(|table| self::table(table, &mut text));
     results.contests.iter().for_each(|contest| self::contest(contest, &mut text));

@@ -91,6 +91,9 @@ pub(crate) struct Plot {
 pub(crate) struct Axis {
     pub(crate) name: String,
     pub(crate) log: bool,
+    /// Up to this value, a message counts as early. Only an axis of lateness has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) early: Option<f64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -50,8 +50,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let plot = Plot {
         file: "take.svg".into(),
         title: "Takes per second, 100 bytes each".into(),
-        x: Axis { name: "takers".into(), log: true },
-        y: Axis { name: "takes/s".into(), log: true },
+        x: Axis { name: "takers".into(), log: true, early: None },
+        y: Axis { name: "takes/s".into(), log: true, early: None },
         lines,
     };
     Measured { tables: vec![table], plots: vec![plot], ..Measured::default() }

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::future::join_all;
+use hmac_sha256::Hash;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::data::{Data, Expiry};
 use crate::conn::{OpError, Reply};
@@ -119,7 +119,7 @@ impl Prepare {
     fn throttle(&self, keys: &Keys) -> Bytes {
         if self.id.is_empty() {
             // The processes of a service must agree on it, so it is a hash that is the same everywhere.
-            keys.throttle("payload", &Sha256::digest(entry::payload(&self.entry).unwrap_or_default()))
+            keys.throttle("payload", &Hash::hash(entry::payload(&self.entry).unwrap_or_default()))
         } else {
             keys.throttle("id", &self.id)
         }

@@ -25,7 +25,7 @@ impl Task {
                 }
             }
             Notice::Message { channel, payload } => {
-                #[cfg(test)]
+                #[cfg(all(test, workspace))]
                 {
                     assert_ne!(payload, super::tests::PANIC, "a panic on purpose");
                     self.fault = Some(payload.clone());

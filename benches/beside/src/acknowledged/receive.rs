@@ -84,8 +84,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let plot = Plot {
         file: "acknowledged.svg".into(),
         title: "Messages received and acknowledged per second, 100 bytes each".into(),
-        x: Axis { name: "in flight".into(), log: true },
-        y: Axis { name: "messages/s".into(), log: true },
+        x: Axis { name: "in flight".into(), log: true, early: None },
+        y: Axis { name: "messages/s".into(), log: true, early: None },
         lines: lines
             .into_iter()
             .filter(|(way, _)| *way != Way::Take)

@@ -43,7 +43,7 @@ mod tests {
         let paragraphs =
             text.split("\n\n").map(|text| text.replace('\n', " ").trim().trim_end_matches('.').to_owned());
         let text = paragraphs.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(". ");
-        text.replace('|', "\\|").replace('*', "\\*")
+        text.replace('|', "\\|").replace('*', "\\*").replace('[', "\\[")
     }
 
     fn row(out: &mut String, arg: &Arg) {

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Packs both crates as they would be published, and unpacks them into a folder outside of the workspace. There, redelay is
+# built with the packaged redisson-codec, as users do. Prints the folder of redelay.
+#
+#   scripts/unpack.sh FOLDER
+set -eu
+
+folder=$1
+cd "$(dirname -- "$0")/.."
+
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
+made=${CARGO_TARGET_DIR:-target}/package
+cargo package --quiet --no-verify --allow-dirty --package redisson-codec --package redelay >&2
+mkdir -p "$folder/.cargo"
+for crate in redisson-codec redelay; do
+    rm -rf "$folder/$crate"
+    tar -xzf "$made/$crate-$version.crate" -C "$folder"
+    mv "$folder/$crate-$version" "$folder/$crate"
+done
+printf '[patch.crates-io]\nredisson-codec = { path = "%s/redisson-codec" }\n' "$folder" >"$folder/.cargo/config.toml"
+echo "$folder/redelay"
