@@ -154,8 +154,8 @@ impl Leases {
         }
     }
 
-    /// What was announced until now may be missing. So the next call extends the leases of jobs that hold their
-    /// ids: the reply says which of them somebody has asked to cancel.
+    /// What was announced until now may be missing. So the next call extends the leases of jobs that hold
+    /// their ids: the reply says which of them somebody has asked to cancel.
     pub(crate) fn on_unheard(&mut self, now: Instant) {
         self.unheard_until = Some(now);
         for held in self.held.values_mut().filter(|held| held.holds.is_some()) {

@@ -8,8 +8,8 @@ use crate::delayed_queue::{Cancelled, JobState};
 use crate::error::Result;
 
 impl<T: 'static> PartitionedQueue<T> {
-    /// The states of the jobs of these ids: see [`DelayedQueue::job_states`]. One call for each partition that
-    /// has any of them.
+    /// The states of the jobs of these ids: see [`DelayedQueue::job_states`]. One call for each partition
+    /// that has any of them.
     ///
     /// # Errors
     /// As [`DelayedQueue::job_states`].
@@ -32,7 +32,8 @@ impl<T: 'static> PartitionedQueue<T> {
         states.map_err(|(error, _)| error)
     }
 
-    /// Removes the jobs of these ids: see [`DelayedQueue::cancel_all`]. The partitions do it at the same time.
+    /// Removes the jobs of these ids: see [`DelayedQueue::cancel_all`]. The partitions do it at the same
+    /// time.
     ///
     /// # Errors
     /// As [`DelayedQueue::cancel_all`], also if one partition fails after others have removed jobs.
@@ -58,8 +59,8 @@ impl<T: 'static> PartitionedQueue<T> {
         })
     }
 
-    /// Calls each partition with its ids. Returns the results in the order of all ids; or the first error, and
-    /// the results of the other partitions.
+    /// Calls each partition with its ids. Returns the results in the order of all ids; or the first error,
+    /// and the results of the other partitions.
     async fn by_id<I: AsRef<[u8]>, R>(
         &self,
         ids: impl IntoIterator<Item = I>,

@@ -34,7 +34,8 @@ impl Data {
         self.headers.push((name, value));
     }
 
-    /// Sets the header of the trace that the caller is in, unless it has set that itself, or there is no room.
+    /// Sets the header of the trace that the caller is in, unless it has set that itself, or there is no
+    /// room.
     pub(super) fn set_trace(&mut self, trace: Option<String>) {
         let Some(trace) = trace else { return };
         let length = |(name, value): &(String, String)| name.len() + value.len() + 3;
