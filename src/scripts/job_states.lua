@@ -31,7 +31,7 @@ for _, id in ipairs(ARGV) do
         tell('ready', 0, holder.at, '')
     elseif holder.state == 'dead' then
         local letter = letter_of(redis.call('HGET', KEYS.dead_messages, holder.message))
-        tell('dead', 0, holder.at, letter and letter[1] or '')
+        tell('dead', 0, letter and letter[6] or 0, letter and letter[1] or '')
         bytes = bytes + #(letter and letter[8] or '')
     else
         local record = redis.call('HGET', KEYS.messages, holder.message)

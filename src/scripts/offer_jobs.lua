@@ -44,7 +44,8 @@ for i = 7, #ARGV, 4 do
         break
     end
     local due, id, entry, data = base + ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-    local throttle = throttle_of((i - 3) / 4, (#ARGV - 6) / 4)
+    -- Without a window, there are no keys for it.
+    local throttle = ARGV[5] ~= '0' and throttle_of((i - 3) / 4, (#ARGV - 6) / 4)
     local left = throttle and (accepted[throttle] and tonumber(ARGV[5]) or throttled_for(throttle)) or 0
     local pending, pending_due, first, field, holder
     if id ~= '' then

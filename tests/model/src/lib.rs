@@ -8,6 +8,7 @@
 //! * [`state`]: the state of everything, and which states are the same.
 //! * [`properties`]: what must hold in every state.
 //! * [`receiving`]: the same rooms for receivers.
+//! * [`jobs`]: the same for ids that are held until their jobs are done.
 
 #[path = "../../../src/pacing.rs"]
 #[allow(dead_code)]
@@ -22,6 +23,7 @@ mod real {
 }
 
 pub mod client;
+pub mod jobs;
 pub mod model;
 pub mod properties;
 pub mod protocol;

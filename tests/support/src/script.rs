@@ -13,7 +13,7 @@ pub fn script(name: &str) -> String {
     let (keys, files) = (lists.next().expect("the keys"), lists.next().expect("the files"));
     let file = |file: &str| src.join("scripts").join(file.trim().trim_matches('"')).with_extension("lua");
     let text: String = files.split(',').map(|name| fs::read_to_string(file(name)).expect("a file")).collect();
-    with_numbers(&text, &keys.split(", ").collect::<Vec<_>>())
+    with_numbers(&text, &keys.split(',').map(str::trim).collect::<Vec<_>>())
 }
 
 /// The text with `KEYS[1]` in place of `KEYS.` and the first of these names, and so on.

@@ -1,6 +1,7 @@
 //! The model, checked exhaustively within these bounds: what holds, what did not hold before there were
 //! receipts, and the gaps that are known. `make model` checks with wider bounds.
 
+mod jobs;
 mod receivers;
 
 use std::fmt::Debug;

@@ -1,6 +1,7 @@
 //! Random paths of the model's server beside a real one: after each call of a script, both have answered the
 //! same, published the same, and have the same in every key.
 
+mod jobs;
 mod receivers;
 mod recovery;
 
