@@ -5,9 +5,9 @@
 //! * [`model`]: what happens to jobs, within bounds.
 //! * [`properties`]: what must hold in every state.
 //!
-//! The unit of time is longer than a lease, and than what clocks differ by. A failover that loses the last writes takes
-//! the server back to a state that was visited before; what receivers then settle is not held, and changes nothing.
-//! So it is no event here.
+//! The unit of time is longer than a lease, and than what clocks differ by. A failover that loses the last
+//! writes takes the server back to a state that was visited before; what receivers then settle is not held,
+//! and changes nothing. So it is no event here.
 
 pub mod model;
 pub mod properties;

@@ -140,7 +140,8 @@ impl State {
         }
     }
 
-    /// Deliveries that end otherwise than with an acknowledgement. Those that somebody has cancelled are removed.
+    /// Deliveries that end otherwise than with an acknowledgement. Those that somebody has cancelled are
+    /// removed.
     fn end_requested(&mut self, ids: impl IntoIterator<Item = MessageId>) {
         for id in ids {
             self.owed -= i8::from(self.requested.remove(&id));

@@ -643,7 +643,8 @@ impl Server {
         }
     }
 
-    /// The number of the next call that claims: the smallest one that nothing names, so that there are few states.
+    /// The number of the next call that claims: the smallest one that nothing names, so that there are few
+    /// states.
     pub fn next_call(&self) -> u8 {
         let named = |field: &Field| match field {
             Field::Message { id, .. } => Some(*id),
