@@ -53,15 +53,15 @@ scripts! {
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "80c87a73bb96702d76828f291e40dbcfab7bf75f",
+    OFFER_JOBS: "26cefe54b011a96d1754a6e8348fa1c4d6addb5e",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
          "offer_jobs"];
-    OFFER_THROTTLED: "eb56f1a5ab3ce799a10d2fec0bd76c3f08966671",
+    OFFER_THROTTLED: "adaf959ec95138b9921e44944128fdcd1a459cc0",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld",
          "offer_jobs"];
-    OFFER_HELD: "6b073e20851eeba5c93e5b1320e2794a0e8f3fb6",
+    OFFER_HELD: "a64ebd28229292b2c4634fee414806536d5b83a6",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
@@ -70,7 +70,7 @@ scripts! {
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "6573740d1a6af334d5c152c999ecc87c0e0861d8",
+    JOB_STATES: "28da6cf1b3d80725d5f5b4a29675261d9e607dbe",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
