@@ -307,7 +307,7 @@ impl Error {
                 Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
             }
             OpError::Rejected(why) => Self::new(ErrorKind::Invalid, attempt, why),
-            OpError::Full(why) => {
+            OpError::Full { why, .. } => {
                 let reason = format!("{why}: offer it later, or raise the limit");
                 Self::new(ErrorKind::Full, attempt, reason)
             }

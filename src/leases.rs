@@ -114,6 +114,8 @@ struct Held {
     holds: Option<Bytes>,
     /// Somebody may have asked to cancel the job, and the server is to say so.
     is_doubtful: bool,
+    /// The extension that is on its way tells.
+    asked: bool,
     /// Extended until then; `None` if that is later than an instant can be.
     extend_until: Option<Instant>,
     /// An extension is on its way.
@@ -138,7 +140,8 @@ impl Leases {
         let lease = Arc::new(Lease::new(sent + self.length));
         let extend_until = sent.checked_add(self.most);
         let is_doubtful = holds.is_some() && self.unheard_until.is_some_and(|until| sent <= until);
-        let held = Held { lease: lease.clone(), holds, is_doubtful, extend_until, extending: false };
+        let held =
+            Held { lease: lease.clone(), holds, is_doubtful, asked: false, extend_until, extending: false };
         self.held.insert(member, held);
         let next = if is_doubtful { sent } else { sent + self.length / 3 };
         self.next = Some(self.next.map_or(next, |known| known.min(next)));
@@ -179,7 +182,8 @@ impl Leases {
             let extends = held.extend_until.is_none_or(|until| now < until);
             let is_old = held.lease.is_over(now + self.length * 5 / 6);
             if !held.extending && extends && (is_old || held.is_doubtful) {
-                (held.extending, held.is_doubtful) = (true, false);
+                held.extending = true;
+                held.asked = std::mem::take(&mut held.is_doubtful);
                 extend.push(ToExtend { member: *member, holds: held.holds.clone() });
             }
         }
@@ -219,6 +223,10 @@ impl Leases {
         } else if let Some(held) = self.held.get_mut(member) {
             held.extending = false;
             let safe_until = held.lease.extend(sent + self.length);
+            if held.is_doubtful {
+                // The extension was on its way before.
+                self.next = Some(sent);
+            }
             self.is_safe_until(safe_until);
         }
     }
@@ -233,6 +241,7 @@ impl Leases {
     pub(crate) fn on_refused(&mut self, member: &Member) {
         if let Some(held) = self.held.get_mut(member) {
             held.extending = false;
+            held.is_doubtful |= held.asked;
         }
     }
 
@@ -297,10 +306,19 @@ mod tests {
         assert_eq!(members(leases.due(after(begun, 1))), [member(2)]);
         leases.on_extended(&member(2), after(begun, 1), true);
         assert_eq!(leases.due(after(begun, 2)), []);
-        // Its claim was under way.
-        let _early = leases.add(member(3), job(), begun);
-        let _late = leases.add(member(4), job(), after(begun, 2));
-        assert_eq!(members(leases.due(after(begun, 3))), [member(3)]);
+        // An extension was under way, which may have come before; and one that asked was refused.
+        leases.due(after(begun, 20));
+        leases.on_unheard(after(begun, 21));
+        assert_eq!(leases.due(after(begun, 21)), []);
+        leases.on_extended(&member(2), after(begun, 20), true);
+        assert!(leases.next() <= Some(after(begun, 22)));
+        assert_eq!(members(leases.due(after(begun, 22))), [member(2)]);
+        leases.on_refused(&member(2));
+        assert_eq!(members(leases.due(after(begun, 23))), [member(2)]);
+        // A claim was under way.
+        let _early = leases.add(member(3), job(), after(begun, 20));
+        let _late = leases.add(member(4), job(), after(begun, 22));
+        assert_eq!(members(leases.due(after(begun, 24))), [member(3)]);
     }
 
     #[test]

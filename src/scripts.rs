@@ -46,22 +46,22 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: "35fcb3d91543a9805ea9a418abf7017791c892e5",
+    OFFER: "e360deb5ab345821752692c3ca75330149e1caab",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
     TRANSFER: "0ca6087a94739a2534dbf5ac5f95b422daf3e1f6",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
          "transfer/jobs", "transfer/move", "transfer/few", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "26cefe54b011a96d1754a6e8348fa1c4d6addb5e",
+    OFFER_JOBS: "d373efd3edc08aac3654cff4935080de9e9ea26f",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
          "offer_jobs"];
-    OFFER_THROTTLED: "adaf959ec95138b9921e44944128fdcd1a459cc0",
+    OFFER_THROTTLED: "67f24fabfdca9e9cb7286ad8ae97d66370bb2382",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld",
          "offer_jobs"];
-    OFFER_HELD: "a64ebd28229292b2c4634fee414806536d5b83a6",
+    OFFER_HELD: "835f3ec31dd9a22b0db51fbced73cac63cab8b63",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
@@ -83,7 +83,7 @@ scripts! {
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "f5a36e15c27be183d7bfcdb7a69190da0bc110a3",
+    CHANGE_SCHEDULE: "e0e493a4c7a9be0fd9f63874da3b925db86fe102",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
@@ -145,7 +145,7 @@ scripts! {
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
-    TAKE_ANY: "b7e56e8562698beee50a9f0eb0fc52ef82198484", [], ["take_any"];
+    TAKE_ANY: "4f582e70d8778fe2cc3fd35b026dc2ac7d79dcf9", [], ["take_any"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",
         [target, receipt, scratch],
         ["parts/permitted", "return_to_list"];

@@ -43,7 +43,11 @@ pub(crate) enum OpError {
     /// One of our scripts rejected its arguments and wrote nothing.
     Rejected(String),
     /// One of our scripts stored nothing, because the queue has as many pending entries as it may have.
-    Full(String),
+    Full {
+        why: String,
+        /// How many more entries there would have been room for.
+        room: usize,
+    },
     /// The server answered with any other error.
     Server(String),
     /// The client has been shut down.
@@ -54,7 +58,7 @@ impl fmt::Display for OpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotExecuted(cause) | Self::Unknown(cause) | Self::Unconfirmed(cause) => cause.fmt(f),
-            Self::Rejected(why) | Self::Full(why) | Self::Server(why) => f.write_str(why),
+            Self::Rejected(why) | Self::Full { why, .. } | Self::Server(why) => f.write_str(why),
             Self::Closed => f.write_str("the client is shut down"),
         }
     }
@@ -118,12 +122,14 @@ impl OpError {
 
     /// A queue that may have so many pending entries has no room for this one.
     pub(crate) fn is_full(most: u64) -> Self {
-        Self::Full(format!("the queue may have {most} pending entries, and has no room for this one"))
+        let why = format!("the queue may have {most} pending entries, and has no room for this one");
+        Self::Full { why, room: 0 }
     }
 
     /// What a script says of a queue that is full.
     pub(crate) fn full(why: &str) -> Option<Self> {
-        why.strip_prefix(FULL).map(|why| Self::Full(why.to_owned()))
+        let (room, why) = why.strip_prefix(FULL)?.split_once(' ')?;
+        Some(Self::Full { why: why.to_owned(), room: room.parse().ok()? })
     }
 
     /// The error of a call whose last try ended with this one, after an earlier one that the server may have

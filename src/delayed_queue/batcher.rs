@@ -7,7 +7,8 @@
 //!
 //! | event | consequence |
 //! |---|---|
-//! | the script rejects the arguments, because of one offer; or the queue has no room for all | each offer is sent again, alone; nothing was written |
+//! | the queue has no room for all | the first ones are sent again, as many as there is room for |
+//! | the script rejects the arguments, because of one offer | each offer is sent again, alone; nothing was written |
 //! | the server refuses (type, permission, memory) | every offer gets that error |
 //! | the reply is lost | the call is sent again: see `store` |
 //! | a caller is dropped, or the client's runtime does not run | see `batch` |
@@ -118,7 +119,7 @@ impl Batcher {
         let result = self.store.once(when, call, Stored::of).await;
         match &result {
             Ok(stored) => stored.is_limited.into_iter().for_each(|limited| self.store.on_limit(limited)),
-            Err(OpError::Full(_)) => self.store.on_limit(true),
+            Err(OpError::Full { .. }) => self.store.on_limit(true),
             Err(_) => {}
         }
         if let Some(transfer) = &self.transfer {
@@ -140,19 +141,31 @@ impl Batcher {
     async fn send_chunk(&self, when: When, requests: Vec<Request>) {
         let (entries, answers): (Vec<_>, Vec<_>) =
             requests.into_iter().map(|request| (request.what, request.answer)).unzip();
-        let result = self.send(when, &entries).await;
+        let mut result = self.send(when, &entries).await;
+        let mut fitting = entries.len();
+        let mut full = None;
+        while let Err(error @ OpError::Full { room, .. }) = &result
+            && (1..fitting).contains(room)
+        {
+            fitting = *room;
+            full = Some(error.clone());
+            result = self.send(when, &entries[..fitting]).await;
+        }
         let answer = |answer: oneshot::Sender<_>, result| {
             // An error means that the caller was dropped.
             let _ = answer.send(result);
         };
-        if entries.len() > 1 && matches!(result, Err(OpError::Rejected(_) | OpError::Full(_))) {
+        if entries.len() > 1 && matches!(result, Err(OpError::Rejected(_))) {
             // Nothing was written, perhaps because of another offer.
             let alone = entries.iter().zip(answers).map(|(entry, waiting)| async move {
                 answer(waiting, self.send(when, std::slice::from_ref(entry)).await);
             });
             join_all(alone).await;
         } else {
-            answers.into_iter().for_each(|waiting| answer(waiting, result.clone()));
+            for (n, waiting) in answers.into_iter().enumerate() {
+                let refused = full.clone().filter(|_| n >= fitting);
+                answer(waiting, refused.map_or_else(|| result.clone(), Err));
+            }
         }
     }
 }

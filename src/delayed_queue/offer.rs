@@ -31,6 +31,8 @@ use crate::wire::time;
 /// * [`Refused`](crate::ErrorKind::Refused): one of the delayed queue's own keys has another type, the user
 ///   lacks a permission, or the server is out of memory. The payload is not stored. (The target is checked
 ///   only when the payload is due.)
+/// * [`Full`](crate::ErrorKind::Full): with [`set_max_pending`](crate::DelayedQueue::set_max_pending), there
+///   is no room. The payload is not stored.
 /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout. The payload is
 ///   not stored.
 /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no try was answered in time, so the payload is

@@ -269,9 +269,10 @@ impl<T: 'static> Schedule<T> {
         let op = self.op("schedule().upsert")?;
         let payload = op.encode(&*self.queue.codec, value)?;
         let record = Record { recurrence: self.recurrence(op)?, payload, last: 0, held: 0, is_paused: false };
-        // Runs that do not overlap were not stored ahead.
+        // Runs that do not overlap are not stored ahead, and only one at a time.
+        let overlaps = |record: &Record| record.recurrence.no_overlap.is_none();
         let differs =
-            |state: &State| !state.record.is_like(&record) && state.record.recurrence.no_overlap.is_none();
+            |state: &State| !state.record.is_like(&record) && overlaps(&state.record) && overlaps(&record);
         let upsert = |state: Result<Option<State>>, now| {
             Step::upsert(state?.as_ref(), record.clone(), now).map_err(|why| op.invalid(why))
         };

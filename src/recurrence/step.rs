@@ -84,7 +84,8 @@ impl Step {
     fn alone(state: &State, overlap: Overlap, due: u64, now: u64, is_running: bool) -> Result<Self, String> {
         let mut record = state.record.clone();
         let rule = state.record.recurrence.rule()?;
-        let run = state.held(now).unwrap_or(due);
+        // After each run before, so that the last one is the latest: one may have been triggered since.
+        let run = state.held(now).unwrap_or(due).max(record.last + 1);
         let following = |run: u64| rule.next(now.max(run));
         record.held = 0;
         match (is_running, overlap) {

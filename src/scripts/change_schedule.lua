@@ -2,7 +2,7 @@
 -- one succeeds.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 jobs: id -> first offer, due time, entry   5 scratch
 --        6 schedules: name -> next run, epoch ms; +inf if there is none   7 records of schedules: name -> record
---        8 notes   9 more notes   10 control: these are needed for runs that hold their ids
+--        8 notes   9 more notes: for runs that hold their ids   10 control
 -- ARGV   1 name   2 the record that was read, or ''   3 the next run that was read, or ''
 --        4 the new record, or '' to delete the schedule   5 the next run, epoch ms, or 'inf'
 --        6 the entry of a run that is withdrawn, or ''   7 its id   8 1 if the runs hold their ids until they are done, or 0
@@ -25,7 +25,10 @@ if not redis.call('ZSCORE', KEYS.timeout_set, withdrawn) and withdrawn ~= '' the
     -- It was moved since the schedule was read: the run would come twice.
     return {-1, false}
 end
-local full = ARGV[9] and is_full(most_pending('1'), (#ARGV - 8) / 3 - (withdrawn == '' and 0 or 1))
+-- There must be room for one run: then those that were missed are stored, too. The place of a run that is withdrawn, or that is
+-- due and was not moved yet, is free.
+local most = ARGV[9] and withdrawn == '' and most_pending('1') or 0
+local full = most > 0 and is_full(most, job_of(name .. '@' .. ARGV[3]) and 0 or 1)
 if full then
     return redis.error_reply('REDELAY ' .. full)
 end

@@ -78,9 +78,7 @@ if #reply > 0 then
 end
 -- These are the first writes. HDEL needs no memory, so takers can empty a server that is full.
 for n = 1, #KEYS / 2 do
-    if ARGV[4 + n] ~= '' then
-        redis.call('HDEL', KEYS[2 * n], ARGV[4 + n])
-    end
+    redis.call('HDEL', KEYS[2 * n], ARGV[4 + n])
 end
 local time = redis.call('TIME')
 time = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -194,7 +194,7 @@ enum Failure {
 impl Failure {
     fn of(error: OpError) -> Self {
         match error {
-            OpError::Server(why) | OpError::Full(why) => Self::Refused(why),
+            OpError::Server(why) | OpError::Full { why, .. } => Self::Refused(why),
             error => Self::Connection(error),
         }
     }

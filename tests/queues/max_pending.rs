@@ -105,6 +105,26 @@ async fn runs_of_schedules_wait_for_room() {
     client.shutdown().await;
 }
 
+/// All runs that were missed are stored at once, as soon as there is room for one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_low_limit_stops_no_schedule() {
+    let server = Server::start();
+    let (still, _, delayed) = still_text_queues(&server).await;
+    delayed.set_max_pending(Some(1)).await.unwrap();
+    let often = delayed.schedule("s").every(ms(100)).missed(Missed::UpTo(3));
+    let first = often.upsert("run").await.unwrap().expect("a run");
+    let is_over = || first + ms(500) < std::time::SystemTime::now();
+    until_async("runs are missed", || async { is_over() }).await;
+    // Its own run is due, and was not moved: it is not in its way.
+    let (client, ready, _) = text_queues(&server).await;
+    for _ in 0..10 {
+        assert_eq!(soon(ready.take()).await.unwrap(), "run");
+    }
+    for client in [still, client] {
+        client.shutdown().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_goes_on_when_there_is_room() {
     let server = Server::start();

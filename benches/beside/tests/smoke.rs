@@ -52,7 +52,8 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
     let readme = fs::read_to_string(published.join("README.md")).expect("a report");
     assert!(
         readme.contains("make bench TINY=1 ONLY=\"take codecs alternatives\"")
-            && readme.contains("(take.svg)"),
+            && readme.contains("src=\"take.svg\"")
+            && readme.contains("take-dark.svg"),
         "{readme}"
     );
 }

@@ -70,7 +70,7 @@ impl<T: 'static> Schedule<T> {
                 Err(error) => {
                     let error = op.failed(error);
                     if !error.is_outcome_unknown() {
-                        return Err(error);
+                        return Err(lost.map_or(error, |(_, error)| error));
                     }
                     op.on_lost(&error);
                     lost = Some((now, error));

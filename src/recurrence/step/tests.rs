@@ -289,5 +289,5 @@ fn a_triggered_run_does_not_overlap_either() {
     // The run that waits still comes.
     let step = Step::trigger(&held, 2_500, false).unwrap();
     let later = Step::advance(&state(&step), 3_000, false).unwrap().unwrap();
-    assert_eq!((runs(&later), state(&later).record.held), (vec![2_000], 0));
+    assert_eq!((runs(&later), state(&later).record.held), (vec![2_501], 0));
 }

@@ -11,10 +11,14 @@ local function most_pending(looks)
     return type(most) == 'string' and tonumber(most) or 0
 end
 
--- Why so many more entries are too many, or false.
+-- Why so many more entries are too many, behind the number of those that there is room for; or false.
 local function is_full(most, more)
-    if not most or most == 0 or redis.call('ZCARD', KEYS.timeout_set) + more <= most then
+    if not most or most == 0 or more <= 0 then
         return false
     end
-    return string.format('FULL the queue may have %.0f pending entries, and has no room for this one', most)
+    local room = most - redis.call('ZCARD', KEYS.timeout_set)
+    if more <= room then
+        return false
+    end
+    return string.format('FULL %.0f the queue may have %.0f pending entries, and has no room for this one', math.max(room, 0), most)
 end
