@@ -380,3 +380,17 @@ async fn an_id_is_free_once_its_message_is_removed_in_whatever_way() {
     held.is_free("released").await;
     held.client.shutdown().await;
 }
+
+/// No key counts as the throttle of jobs that have none, such as one of the queue with a time to live.
+#[tokio::test]
+async fn jobs_of_a_queue_that_expires_are_not_throttled() {
+    let held = Held::new().await;
+    held.delayed.offer("first", HOUR).await.unwrap();
+    assert!(held.delayed.expire(HOUR).await.unwrap());
+    let ids: Vec<_> = (0..30).map(|n| format!("job-{n}")).collect();
+    let jobs = ids.iter().map(|id| (id, id, HOUR));
+    let offered = held.delayed.offer_jobs(jobs).until_done().await.unwrap();
+    assert_eq!(offered.len(), 30);
+    assert!(offered.iter().all(|offered| matches!(offered, Offered::Stored(_))), "{offered:?}");
+    held.client.shutdown().await;
+}

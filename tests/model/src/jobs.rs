@@ -1,7 +1,7 @@
 //! The life of the id of a job that holds it until it is done (`until_done`).
 //!
-//! * [`server`]: the keys that have to do with it, and the scripts as steps on them. A test compares them with the
-//!   real scripts on real servers.
+//! * [`server`]: the keys that have to do with it, and the scripts as steps on them. A test compares them
+//!   with the real scripts on real servers.
 //! * [`model`]: what happens to jobs, within bounds.
 //! * [`properties`]: what must hold in every state.
 //!
