@@ -50,7 +50,10 @@ async fn nothing_is_found() {
         }
         delayed.offer(&text("job"), Duration::from_secs(3_600)).id("order-7").await.unwrap();
         delayed.offer(&text("soon"), Duration::from_millis(10)).await.unwrap();
-        delayed.schedule("nightly").every(crate::SELDOM).upsert(&text("report")).await.unwrap();
+        // Its first run is a day away at any time of the day.
+        let day = Duration::from_secs(86_400);
+        let nightly = delayed.schedule("nightly").every(day).start(std::time::SystemTime::now() + day);
+        nightly.upsert(&text("report")).await.unwrap();
         let paused = delayed.schedule("paused").every(Duration::from_secs(1));
         paused.upsert(&text("report")).await.unwrap();
         delayed.schedule("paused").pause().await.unwrap();
