@@ -14,7 +14,7 @@ impl ServerBuilder {
         self.executable(version.executable().unwrap_or_else(|sentence| panic!("{sentence}")))
     }
 
-    /// Makes the server also listen on a socket file, at [`Server::unix_path`].
+    /// Makes the server also listen on a socket file, at [`Server::unix_path`](crate::Server::unix_path).
     #[must_use]
     pub fn unix_socket(mut self) -> Self {
         self.unix_socket = true;

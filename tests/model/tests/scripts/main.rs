@@ -21,6 +21,7 @@ const CLAIMS: &str = "redelay:popped:{q}";
 const OFFERED: &str = "redelay:offered:{q}:";
 const RETURNED: &str = "redelay:returned:{q}:";
 const SCRATCH: &str = "redelay:scratch:{q}";
+const CONTROL: &str = "redelay:control:{q}";
 /// The keys from which the scripts read the time, since the clock of a real server cannot be set.
 const CLOCK: [&str; 2] = ["clock:s", "clock:us"];
 /// The name of the user who lacks a permission.
@@ -263,8 +264,10 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
             };
             let delay = |delay: Time| (i64::from(delay) * 1000).to_string();
             let entries = entries.iter().flat_map(|(time, n)| [delay(*time).into(), entry(*n)]);
-            let arguments = [base.into(), HOUR_MS.into()].into_iter().chain(entries).collect();
-            let keys = [TIMEOUT_SET.into(), ORDERED_LIST.into(), CHANNEL.into(), offered(receipt)];
+            // It does not look for a limit.
+            let arguments = [base.into(), HOUR_MS.into(), "0".into()].into_iter().chain(entries).collect();
+            let keys =
+                [TIMEOUT_SET.into(), ORDERED_LIST.into(), CHANNEL.into(), offered(receipt), CONTROL.into()];
             ("OFFER", keys.into(), arguments)
         }
         Call::Offer { receipt: None, when, entries } => {
