@@ -1,7 +1,5 @@
 //! Schedules on the server: how they are read, and changed if no other client has changed them.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 
 use crate::conn::{Command, Conn, OpError, Reply};
@@ -82,7 +80,7 @@ pub(crate) async fn read_one(conn: &Conn, keys: &Keys, name: &Bytes) -> Result<(
     Ok((now, schedules.pop().unwrap_or_else(absent)))
 }
 
-/// Which of these schedules, up to 100, have a run that is not done: it is pending, ready, in flight or waits
+/// Which of these schedules have a run that is not done: it is pending, ready, in flight or waits
 /// for a retry. Those whose runs may overlap have none.
 pub(crate) async fn running(
     conn: &Conn,
@@ -90,21 +88,10 @@ pub(crate) async fn running(
     schedules: impl Iterator<Item = (&Bytes, &Record)>,
 ) -> Result<Vec<bool>, OpError> {
     let ids: Vec<_> = schedules.map(|(name, record)| run_of(name, record)).collect();
-    let mut asked: VecDeque<_> = ids.iter().flatten().cloned().collect();
-    let mut words = VecDeque::with_capacity(asked.len());
-    while !asked.is_empty() {
-        let call = scripts::JOB_STATES.of(keys, None).args(asked.iter().cloned()).only_reads();
-        let reply = call.run(conn).await?.into_array()?;
-        // A word, a number, a time and a text of each.
-        let known = reply.len() / 4;
-        if known == 0 || known > asked.len() || reply.len() % 4 != 0 {
-            return Err(conn.desynchronised());
-        }
-        asked.drain(..known);
-        words.extend(reply.into_iter().step_by(4));
-    }
+    let asked: Vec<_> = ids.iter().flatten().cloned().collect();
+    let mut states = scripts::job_states(conn, keys, &asked).await?.into_iter();
     let is_running = |id: Option<Bytes>| {
-        let Some(word) = id.and_then(|_| words.pop_front()) else { return Ok(false) };
+        let Some([word, ..]) = id.and_then(|_| states.next()) else { return Ok(false) };
         Ok(!matches!(&word.into_bytes()?[..], b"none" | b"dead"))
     };
     ids.into_iter().map(is_running).collect()

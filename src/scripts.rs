@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::conn::{Command, Conn, OpError, Reply, line_of, without_position};
-use crate::wire::keys::{Keys, MessageKeys};
+use crate::wire::keys::Keys;
 
 /// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It
 /// must be longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring
@@ -349,23 +349,25 @@ impl Call {
     }
 }
 
-/// Gives what receivers have left back to the target, a part of it, if they have been silent for this long.
-pub(crate) fn release_all(keys: &Keys, of_messages: &MessageKeys, silent_ms: u128) -> Call {
-    let MessageKeys { inbox, messages, leases, retries, control, .. } = of_messages;
-    let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
-    let keys = [
-        keys.target(),
-        inbox,
-        messages,
-        leases,
-        retries,
-        control,
-        keys.scratch(),
-        &jobs,
-        &notes,
-        &more_notes,
-    ];
-    RELEASE_ALL.on(&keys).number(silent_ms)
+/// How many jobs one call is asked for.
+const JOBS: usize = 100;
+
+/// What `job_states.lua` says of each of these jobs: a word, a number, a time and a text.
+pub(crate) async fn job_states(conn: &Conn, keys: &Keys, ids: &[Bytes]) -> Result<Vec<[Reply; 4]>, OpError> {
+    let mut states = Vec::with_capacity(ids.len());
+    while states.len() < ids.len() {
+        let some = &ids[states.len()..];
+        let call = JOB_STATES.of(keys, None).args(some.iter().take(JOBS).cloned());
+        let parts = call.only_reads().run(conn).await?.into_array()?;
+        let count = parts.len() / 4;
+        if count == 0 || count > some.len() || parts.len() % 4 != 0 {
+            return Err(conn.desynchronised());
+        }
+        let mut parts = parts.into_iter();
+        let state = |_| std::array::from_fn(|_| parts.next().unwrap_or(Reply::Nil));
+        states.extend((0..count).map(state));
+    }
+    Ok(states)
 }
 
 /// The reply of the script, behind its tag.

@@ -186,7 +186,7 @@ impl<T: 'static> BlockingQueue<T> {
         };
         let most = count("HLEN", &keys.messages).await? + count("LLEN", &keys.inbox).await?;
         while *released < most {
-            let call = scripts::release_all(&queue.keys, &keys, 0);
+            let call = scripts::RELEASE_ALL.of(&queue.keys, None).number(0);
             let [more, looked_at] = op.parts(op.run(call.idempotent()).await?)?;
             *released += op.len(more)?;
             if op.len(looked_at)? == 0 {

@@ -120,7 +120,7 @@ impl OpError {
         Some((Slot::numbered(slot.parse().ok()?)?, Address::new(host, port.parse().ok()?)))
     }
 
-    /// A queue that may have so many pending entries has no room for this one.
+    /// The queue has reached its limit of pending entries.
     pub(crate) fn is_full(most: u64) -> Self {
         let why = format!("the queue may have {most} pending entries, and has no room for this one");
         Self::Full { why, room: 0 }

@@ -129,7 +129,7 @@ impl Reply {
         }
     }
 
-    /// The number of one of so many things, from 1.
+    /// A number from 1 to `things`.
     pub(crate) fn into_number_of(self, things: usize) -> Result<usize, Shape> {
         let number = usize::try_from(self.into_count()?).ok();
         number.filter(|number| (1..=things).contains(number)).ok_or(Shape("the number of a thing"))

@@ -108,12 +108,12 @@ impl Batcher {
     }
 
     async fn send(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
-        let (keys, looks) = (self.store.keys(), self.store.looks_for_limit());
-        let control = keys.named("control");
+        let (keys, control) = (self.store.keys(), self.store.limit_key());
+        let looks = self.store.looks_for_limit();
         let call = |receipt: &Bytes, base: String| {
             let args =
                 entries.iter().flat_map(|(time, entry)| [Bytes::from(time.to_string()), entry.clone()]);
-            let named = [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &control];
+            let named = [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, control];
             scripts::OFFER.on(&named).arg(base).number(REMEMBERED_MS).number(u8::from(looks)).args(args)
         };
         let result = self.store.once(when, call, Stored::of).await;

@@ -83,13 +83,19 @@ pub(super) struct Store {
     keys: Keys,
     spent: Arc<Mutex<Spent>>,
     at_stop: Arc<AtStop>,
-    limit: Arc<Mutex<Limit>>,
+    limit: Arc<Limit>,
 }
 
-/// What is known of the limit of pending entries. Only offers to a limited queue pay for it: the others look
-/// now and then.
-#[derive(Clone, Copy, Debug, Default)]
+/// The limit of pending entries: its key, and what is known of it.
+#[derive(Debug)]
 struct Limit {
+    key: Bytes,
+    known: Mutex<Known>,
+}
+
+/// Only offers to a limited queue pay for the limit: the others look now and then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
     is_limited: bool,
     looked_at: Option<Instant>,
 }
@@ -104,7 +110,8 @@ struct Spent {
 
 impl Store {
     pub(super) fn new(conn: Conn, keys: Keys, at_stop: AtStop) -> Self {
-        Self { conn, keys, spent: Arc::default(), at_stop: Arc::new(at_stop), limit: Arc::default() }
+        let limit = Limit { key: keys.named("control"), known: Mutex::default() };
+        Self { conn, keys, spent: Arc::default(), at_stop: Arc::new(at_stop), limit: Arc::new(limit) }
     }
 
     pub(super) fn keys(&self) -> &Keys {
@@ -200,17 +207,22 @@ impl Store {
 
     /// Whether the next call should look whether the number of pending entries is limited.
     pub(super) fn looks_for_limit(&self) -> bool {
-        let Limit { is_limited, looked_at } = *self.limit();
+        let Known { is_limited, looked_at } = *self.known();
         is_limited || looked_at.is_none_or(|at| at.elapsed() >= LOOK)
     }
 
     /// A call has looked.
     pub(super) fn on_limit(&self, is_limited: bool) {
-        *self.limit() = Limit { is_limited, looked_at: Some(Instant::now()) };
+        *self.known() = Known { is_limited, looked_at: Some(Instant::now()) };
     }
 
-    fn limit(&self) -> MutexGuard<'_, Limit> {
-        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The key that has the limit.
+    pub(super) fn limit_key(&self) -> &Bytes {
+        &self.limit.key
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.limit.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn spent(&self) -> MutexGuard<'_, Spent> {

@@ -281,7 +281,7 @@ pub(super) async fn try_pop_any(
     }
 }
 
-/// The payloads of each of so many lists.
+/// The payloads of each list.
 fn payloads_of(reply: Reply, lists: usize) -> Result<Vec<Vec<Bytes>>, OpError> {
     let mut payloads = vec![Vec::new(); lists];
     let mut reply = reply.into_array()?.into_iter();

@@ -106,10 +106,10 @@ impl Step {
 
     /// A run between the others. `None` if it would overlap, which must not be.
     pub(crate) fn trigger(state: &State, now: u64, is_running: bool) -> Option<Self> {
-        let mut record = state.record.clone();
         if is_running {
             return None;
         }
+        let mut record = state.record.clone();
         let stored = vec![(now, record.payload.clone())];
         record.last = now;
         Some(Self { record: Some(record), next: state.next, withdrawn: None, stored })

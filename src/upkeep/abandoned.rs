@@ -21,8 +21,7 @@ pub(super) fn next_look(now: Instant, release_after: Duration) -> Instant {
 /// Releases what has been left, if no receiver has given a sign of life for this long. If it fails, it is
 /// repeated later.
 pub(super) async fn release(conn: Conn, keys: Keys, after: Duration) {
-    let of_messages = keys.of_messages();
-    let call = scripts::release_all(&keys, &of_messages, after.as_millis().max(1));
+    let call = scripts::RELEASE_ALL.of(&keys, None).number(after.as_millis().max(1));
     let run = async || -> Result<_, OpError> {
         let [released, looked_at] = call.run(&conn).await?.into_parts()?;
         Ok((released.into_count()?.unsigned_abs(), looked_at.into_count()?))

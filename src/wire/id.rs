@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
-/// What a UUID has besides its time, version and variant: a counter of 42 bits, and 32 bits of the process.
+/// The bits of a UUID besides its time, version and variant: a counter of 42 bits, and 32 bits of the
+/// process.
 const BITS: u32 = 74;
 const STEP: u128 = 1 << 32;
 

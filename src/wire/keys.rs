@@ -159,17 +159,16 @@ impl Keys {
 
     /// The keys of receivers.
     pub(crate) fn of_messages(&self) -> MessageKeys {
-        let key = |name: &str| self.named(name);
         MessageKeys {
-            inbox: key("inbox"),
-            messages: key("messages"),
-            leases: key("leases"),
-            retries: key("retries"),
-            receipts: key("receipts"),
-            dead: key("dead"),
-            dead_messages: key("dead_messages"),
-            control: key("control"),
-            channel: key("receivers"),
+            inbox: self.named("inbox"),
+            messages: self.named("messages"),
+            leases: self.named("leases"),
+            retries: self.named("retries"),
+            receipts: self.named("receipts"),
+            dead: self.named("dead"),
+            dead_messages: self.named("dead_messages"),
+            control: self.named("control"),
+            channel: self.named("receivers"),
         }
     }
 

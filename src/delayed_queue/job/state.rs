@@ -13,9 +13,6 @@ use crate::queue::Op;
 use crate::scripts;
 use crate::wire::time;
 
-/// The most ids of one call.
-const CALL: usize = 100;
-
 /// Where a job is. [`Job::state`](crate::delayed_queue::Job::state) returns it. All but `Pending` are those
 /// of jobs that hold their ids: see [`JobOffer::until_done`](crate::delayed_queue::JobOffer::until_done). The
 /// times are by the server's clock.
@@ -98,32 +95,22 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     pub(super) async fn states(&self, op: Op<'_>, ids: &[Bytes]) -> Result<Vec<Option<JobState>>> {
-        let mut states = Vec::with_capacity(ids.len());
-        while states.len() < ids.len() {
-            let some = ids[states.len()..].iter().take(CALL).cloned();
-            let reply =
-                op.run(scripts::JOB_STATES.of(&self.queue.keys, None).args(some).only_reads()).await?;
-            let mut parts = reply.into_array().map_err(|shape| op.failed(shape))?.into_iter();
-            let known = states.len();
-            while let Some(word) = parts.next() {
-                let state =
-                    read(&word, &mut parts).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))?;
-                states.push(state);
-            }
-            if states.len() == known || states.len() > ids.len() {
-                return Err(op.failed(self.queue.conn.desynchronised()));
-            }
-        }
-        Ok(states)
+        op.ensure_open()?;
+        let (queue, op) = (&self.queue, op.reading());
+        // In a box, or the futures of callers become so deep that the compiler refuses some.
+        let told = Box::pin(scripts::job_states(&queue.conn, &queue.keys, ids)).await;
+        let told = told.map_err(|error| op.failed(error))?;
+        let state = |state| read(state).ok_or_else(|| op.failed(queue.conn.desynchronised()));
+        told.into_iter().map(state).collect()
     }
 }
 
-/// One state, of which the script has said this word.
-fn read(word: &Reply, parts: &mut impl Iterator<Item = Reply>) -> Option<Option<JobState>> {
-    let Reply::Bytes(word) = word else { return None };
-    let number = u32::try_from(parts.next()?.into_int().ok()?).ok()?;
-    let at = time::from_epoch_millis(u64::try_from(parts.next()?.into_int().ok()?).ok()?);
-    let text = String::from_utf8_lossy(&parts.next()?.into_bytes().ok()?).into_owned();
+/// One state, as the script tells it.
+fn read([word, number, at, text]: [Reply; 4]) -> Option<Option<JobState>> {
+    let word = word.into_bytes().ok()?;
+    let number = u32::try_from(number.into_int().ok()?).ok()?;
+    let at = time::from_epoch_millis(u64::try_from(at.into_int().ok()?).ok()?);
+    let text = String::from_utf8_lossy(&text.into_bytes().ok()?).into_owned();
     Some(Some(match &word[..] {
         b"none" => return Some(None),
         b"pending" => JobState::Pending { due: at },

@@ -104,7 +104,7 @@ impl FollowUps {
         self.without = 0;
     }
 
-    /// Whether one follows this payload, which counts for so many.
+    /// Whether one follows this payload, which counts for `payloads` of them.
     fn is_next(&mut self, payloads: usize) -> bool {
         let is_next = self.without == 0;
         self.without = self.without.saturating_sub(u8::try_from(payloads).unwrap_or(u8::MAX));

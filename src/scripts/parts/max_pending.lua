@@ -11,7 +11,7 @@ local function most_pending(looks)
     return type(most) == 'string' and tonumber(most) or 0
 end
 
--- Why so many more entries are too many, behind the number of those that there is room for; or false.
+-- If there is no room for `more` entries: how many there is room for, and why. False if there is.
 local function is_full(most, more)
     if not most or most == 0 or more <= 0 then
         return false

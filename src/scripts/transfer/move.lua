@@ -5,7 +5,7 @@
 local SLICE = 100 -- entries that are moved before the clock is read again
 local LEAST_MOVED = 2000 -- entries that a call moves whatever the clock says, unless they are long or need an LREM each
 
--- Whether a call that has moved so many entries may end although the clock has said so since it began.
+-- Whether a call has moved enough entries to end, if the clock says that its time is up.
 local function is_progress(search, count)
     return count >= LEAST_MOVED or count * search.entry_size >= READ_BYTES
 end

@@ -71,7 +71,7 @@ pub enum Event {
     Transfer,
     /// Java moves them.
     JavaTransfer,
-    /// A receiver claims so many.
+    /// A receiver claims up to this number.
     Claim(usize),
     /// A receiver settles a delivery.
     Settle(MessageId, Verb),
@@ -242,7 +242,7 @@ impl State {
     }
 }
 
-/// What whoever has acted is told.
+/// The answer to an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing.

@@ -14,7 +14,7 @@ pub const CONSERVED: &str =
     "what was stored is somewhere until it is done, dead, cancelled, expired or taken";
 /// The sweep.
 pub const SWEPT: &str = "after a sweep, each id is held by something, and what held an id still does";
-/// Who is told that a job is pending can find it.
+/// A caller who sees a pending job can find it.
 pub const KNOWN: &str = "an entry is pending under its id, and the keys of pending entries agree";
 
 /// All properties. Those that hold *sometimes* show that the others are not true for want of events.

@@ -210,7 +210,7 @@ pub enum Verb {
     Unread,
 }
 
-/// What is told of an id.
+/// The state that a caller sees of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobState {
     /// It is free.

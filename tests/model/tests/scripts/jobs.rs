@@ -225,7 +225,7 @@ impl Real {
         self.plain(&[b"MSET", CLOCK[0].as_bytes(), seconds.as_bytes(), CLOCK[1].as_bytes(), b"0"]);
     }
 
-    /// Receivers have given a sign of life so many ms ago, and have never been silent.
+    /// Receivers gave their last sign of life `before` ms ago, and have never been silent.
     fn seen(&mut self, before: i64) {
         let seen = (millis(self.clock) - before).to_string();
         self.plain(&[b"HSET", CONTROL.as_bytes(), b"seen", seen.as_bytes()]);
@@ -646,7 +646,7 @@ fn the_model_of_jobs_does_what_the_scripts_do() {
             assert_eq!(real.apply(&before, &event), expected, "seed {seed}, the reply: {path:#?}");
             assert_eq!(real.state(), state.server, "seed {seed}, the keys: {path:#?}");
             let states: Vec<_> = (0..IDS).map(|id| state.server.state_of(id)).collect();
-            assert_eq!(real.states(), states, "seed {seed}, what is told: {path:#?}");
+            assert_eq!(real.states(), states, "seed {seed}, the states: {path:#?}");
         }
     }
 }
