@@ -1,28 +1,14 @@
 //! A Redisson on a queue whose ordered list redelay rebuilds, because a backlog is due.
 
 use redelay_fixture::{Server, until};
-use redelay_support::{JOBS, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, script};
+use redelay_support::{
+    JOBS, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random, script,
+};
 
 use super::peer::{Lang, Setup};
 
 const DUE: usize = 20_000;
 const ALL: usize = 20_200;
-
-/// Entries of the string codec, whose payloads are their numbers, in random order.
-const FILL: &str = "local z, l, many = {}, {}, tonumber(ARGV[1])
-for i = 0, many - 1 do
-    local n = (i * 7919 + 12345) % many
-    local payload = string.format('%.0f', n)
-    local entry = '\\8' .. struct.pack('>I4I4', 7, n) .. struct.pack('<L', #payload) .. payload
-    z[#z + 1] = n < tonumber(ARGV[2]) and 1000000000 + n or 400000000000000 + n
-    z[#z + 1] = entry
-    l[#l + 1] = entry
-    if #l == 1000 or i == many - 1 then
-        redis.call('ZADD', KEYS[1], unpack(z))
-        redis.call('RPUSH', KEYS[2], unpack(l))
-        z, l = {}, {}
-    end
-end";
 
 /// One call of the transfer script, which takes as little time as it can. Returns the next cursor.
 fn call(server: &Server, script: &str, cursor: i64) -> i64 {
@@ -38,7 +24,7 @@ fn beside(version: &str) {
     let url = server.url();
     let setup = Setup { redisson: version, ..Setup::new(&url) };
     let (mut java, mut mover) = (setup.start(Lang::Java), setup.start(Lang::Java));
-    server.cmd(["EVAL", FILL, "2", TIMEOUT_SET, ORDERED_LIST, &ALL.to_string(), &DUE.to_string()]);
+    fill_at_random(&server, ALL, DUE);
     let (listed, pending) = (
         || server.get::<usize, _>(["LLEN", ORDERED_LIST]),
         || server.get::<usize, _>(["ZCARD", TIMEOUT_SET]),

@@ -4,17 +4,15 @@
 //! Each process writes when it begins and ends a run into a list, so the server knows the order. A run may be
 //! handled twice, but no other run begins before it has ended once.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use fastrand::Rng;
 use redelay::delayed_queue::Overlap;
 use redelay::{Client, codec};
 use redelay_fixture::{Program, Proxy, Server, until_within};
-use redelay_support::{MINUTE, SCHEDULES, ms, part};
+use redelay_support::{MINUTE, SCHEDULES, ms};
 
-use crate::never_stuck::variable;
-use crate::on_threads::each_on_threads;
+use crate::on_threads::each_seed;
 
 /// The plans of a run. `REDELAY_PLANS=200` runs 200.
 const PLANS: u64 = 12;
@@ -113,21 +111,5 @@ async fn run(seed: u64) -> Result<String, String> {
 
 #[test]
 fn runs_do_not_overlap_and_go_on() {
-    let plans = variable("REDELAY_PLANS").unwrap_or(PLANS);
-    let seeds: Vec<u64> = match variable("REDELAY_SEED") {
-        Some(seed) => vec![seed],
-        None => (0..plans).filter(|seed| part().has(*seed)).collect(),
-    };
-    let failed = Mutex::new(Vec::<String>::new());
-    each_on_threads(AT_A_TIME, seeds, async |seed| match tokio::time::timeout(5 * MINUTE, run(seed)).await {
-        Ok(Ok(story)) => println!("seed {seed}: {story}"),
-        Ok(Err(why)) => failed.lock().unwrap().push(format!("seed {seed}: {why}")),
-        Err(_) => failed.lock().unwrap().push(format!("seed {seed}: it hangs")),
-    });
-    let failed = failed.into_inner().unwrap();
-    assert!(
-        failed.is_empty(),
-        "{}\nTo run one again: REDELAY_SEED=17 cargo test --workspace --all-features --test faults lone_runs",
-        failed.join("\n")
-    );
+    each_seed(AT_A_TIME, PLANS, 5 * MINUTE, "lone_runs", run);
 }

@@ -5,17 +5,15 @@
 //! stops and continues them, and cuts their connections. Two versions of the processes upsert different
 //! schedules. At the end, the number of payloads is that of the runs.
 
-use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use redelay::delayed_queue::{Missed, Schedule};
 use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Program, Proxy, Server, until_async};
-use redelay_support::{MINUTE, Queues, SCHEDULES, part, still_builder};
+use redelay_support::{MINUTE, Queues, SCHEDULES, still_builder};
 
-use crate::never_stuck::variable;
-use crate::on_threads::each_on_threads;
+use crate::on_threads::each_seed;
 
 /// The plans of a run. `REDELAY_PLANS=200` runs 200.
 const PLANS: u64 = 60;
@@ -172,21 +170,5 @@ fn millis(at: SystemTime) -> u64 {
 /// Case 55.
 #[test]
 fn each_run_of_a_schedule_is_stored_once() {
-    let plans = variable("REDELAY_PLANS").unwrap_or(PLANS);
-    let seeds: Vec<u64> = match variable("REDELAY_SEED") {
-        Some(seed) => vec![seed],
-        None => (0..plans).filter(|seed| part().has(*seed)).collect(),
-    };
-    let failed = Mutex::new(Vec::<String>::new());
-    each_on_threads(AT_A_TIME, seeds, async |seed| match tokio::time::timeout(2 * MINUTE, run(seed)).await {
-        Ok(Ok(story)) => println!("seed {seed}: {story}"),
-        Ok(Err(why)) => failed.lock().unwrap().push(format!("seed {seed}: {why}")),
-        Err(_) => failed.lock().unwrap().push(format!("seed {seed}: it hangs")),
-    });
-    let failed = failed.into_inner().unwrap();
-    assert!(
-        failed.is_empty(),
-        "{}\nTo run one again: REDELAY_SEED=17 cargo test --workspace --all-features --test faults each_run",
-        failed.join("\n")
-    );
+    each_seed(AT_A_TIME, PLANS, 2 * MINUTE, "each_run", run);
 }

@@ -6,30 +6,9 @@ use std::collections::BTreeSet;
 use redelay::{Client, codec};
 use redelay_fixture::{Proxy, Server, redis, until_async};
 use redelay_support::{
-    JOBS, MINUTE, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, ms, script,
+    JOBS, MINUTE, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random, ms,
+    script,
 };
-
-/// Entries in random order: each payload is the number of its entry, and the due entries are due in the order
-/// of their numbers. Arguments: how many, from which on they are not due.
-const FILL: &str = "local z, l, many = {}, {}, tonumber(ARGV[1])
-for i = 0, many - 1 do
-    local n = (i * 7919 + 12345) % many
-    local payload = string.format('%.0f', n)
-    local entry = '\\8' .. struct.pack('>I4I4', 7, n) .. struct.pack('<L', #payload) .. payload
-    z[#z + 1] = n < tonumber(ARGV[2]) and 1000000000 + n or 400000000000000 + n
-    z[#z + 1] = entry
-    l[#l + 1] = entry
-    if #l == 1000 or i == many - 1 then
-        redis.call('ZADD', KEYS[1], unpack(z))
-        redis.call('RPUSH', KEYS[2], unpack(l))
-        z, l = {}, {}
-    end
-end";
-
-fn fill(server: &Server, many: usize, due: usize) {
-    let [many, due] = [many, due].map(|number| number.to_string());
-    server.cmd(["EVAL", FILL, "2", TIMEOUT_SET, ORDERED_LIST, &many, &due]);
-}
 
 /// The transfer script of a server on which the time of each call is over when it begins: the processor was
 /// busy with something else.
@@ -106,7 +85,7 @@ async fn a_backlog_is_moved_in_due_order_and_the_rest_of_the_list_stays() {
     const ALL: usize = 60_000;
     const DUE: usize = 59_000;
     let server = Server::start();
-    fill(&server, ALL, DUE);
+    fill_at_random(&server, ALL, DUE);
     // What has no due time; an entry that is in the list twice; one that is in the set only; a malformed one.
     for n in 0..100 {
         server.cmd([
@@ -141,7 +120,7 @@ async fn a_backlog_is_moved_in_due_order_and_the_rest_of_the_list_stays() {
 fn a_starved_server_moves_everything() {
     for (all, due, most_calls) in [(60_000, 60_000, 50), (60_000, 55_000, 50), (60_000, 20_000, 200)] {
         let server = Server::start();
-        fill(&server, all, due);
+        fill_at_random(&server, all, due);
         let rest = others(&server);
         let mut mover = Mover { script: starved(), cursor: 0 };
         assert!(mover.call(&server) > 0, "the first call moves something");
@@ -164,7 +143,7 @@ fn a_starved_server_moves_everything() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rebuild_is_marked_until_the_backlog_is_moved() {
     let server = Server::start();
-    fill(&server, 40_000, 39_000);
+    fill_at_random(&server, 40_000, 39_000);
     let client = client(&server).transfer(false).connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     let inspector = client.inspector();
@@ -181,7 +160,7 @@ async fn a_rebuild_is_marked_until_the_backlog_is_moved() {
     assert!(!is_marked(&server));
     assert_eq!(delayed.len().await.unwrap(), 1_000);
     // What Redisson moves meanwhile ends it, too.
-    fill(&server, 40_000, 40_000);
+    fill_at_random(&server, 40_000, 40_000);
     let mut mover = Mover::begin(&server);
     server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
     assert_eq!(mover.call(&server), 0);
@@ -195,7 +174,7 @@ fn others_change_the_queue_while_it_is_rebuilt() {
     const DUE: usize = 58_000;
     let server = Server::start();
     let random = &mut fastrand::Rng::with_seed(1);
-    fill(&server, ALL, DUE);
+    fill_at_random(&server, ALL, DUE);
     let mut mover = Mover::begin(&server);
     let (mut gone, mut new) = (Vec::new(), Vec::new());
     let payload = |entry: &[u8]| String::from_utf8(entry[17..].to_vec()).unwrap().parse::<usize>().unwrap();
@@ -263,7 +242,7 @@ fn a_missing_permission_loses_nothing() {
     for command in needed.into_iter().chain(others) {
         for is_late in [false, true] {
             let server = Server::start();
-            fill(&server, 30_000, 29_900);
+            fill_at_random(&server, 30_000, 29_900);
             let mut mover = Mover { script: starved(), cursor: 0 };
             if is_late {
                 mover = Mover::begin(&server);
@@ -308,7 +287,7 @@ fn others_and_moved(server: &Server) -> (Vec<Vec<u8>>, Vec<usize>, usize, usize)
 #[test]
 fn a_full_server_is_drained() {
     let server = Server::start();
-    fill(&server, 40_000, 39_000);
+    fill_at_random(&server, 40_000, 39_000);
     let rest = others(&server);
     let mut mover = Mover::begin(&server);
     server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
@@ -325,7 +304,7 @@ fn a_full_server_is_drained() {
 async fn drain(server: &Server, client: &Client, rounds: usize, fault: impl Fn()) {
     const ALL: usize = 60_000;
     const DUE: usize = 59_000;
-    tokio::task::block_in_place(|| fill(server, ALL, DUE));
+    tokio::task::block_in_place(|| fill_at_random(server, ALL, DUE));
     let rest = others(server);
     let _moving = client.delayed_queue(&client.blocking_queue::<i64>("q", codec::Long));
     let pending = || length(server, "ZCARD", TIMEOUT_SET);

@@ -4,6 +4,7 @@
 //! Servers, proxies and `until` are in `redelay-fixture`.
 
 mod alone;
+mod backlog;
 mod clients;
 mod keys;
 mod part;
@@ -13,6 +14,7 @@ mod script;
 mod waiting;
 
 pub use alone::{alone, alone_with};
+pub use backlog::fill_at_random;
 pub use clients::{
     Address, Queues, builder, number_queues, still_builder, still_number_queues, still_text_queues, text,
     text_queues,
