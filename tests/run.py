@@ -31,7 +31,7 @@ os.environ.setdefault("PROPTEST_RNG_SEED", "1")
 # A program that hangs must not hang all.
 MOST_SECONDS = 1800
 # What is said again at the end of a test that has failed.
-MOST_LINES, MOST_BYTES = 12, 1500
+MOST_LINES, MOST_BYTES = 6, 1000
 # Always with all packages, or their dependencies would be built once more with other features.
 ALL = ["--workspace", "--all-features"]
 
@@ -136,13 +136,17 @@ def run(job):
 
 
 def reasons(printed):
-    """What a program of tests has printed of each test that has failed: `---- name stdout ----`, and lines up to the next."""
+    """Why each test of a program has failed: what it has printed (`---- name stdout ----`, and lines up to the next), from the
+    first panic on, without backtraces. Other panics often follow from the first, and sometimes one of them is the cause."""
     _, *failed = re.split(r"^---- (.+?) (?:stdout )?----$", printed, flags=re.MULTILINE)
     for name, text in zip(failed[::2], failed[1::2]):
-        lines = text.split("\nfailures:\n")[0].strip().splitlines()
-        # A panic is the first line of some tests, and the last of those that print what they have done.
-        panic = next((at for at, line in enumerate(lines) if "panicked at" in line), 0)
-        yield f"{name}: " + "\n  ".join(lines[panic:panic + MOST_LINES])[:MOST_BYTES]
+        text = re.sub(r"^stack backtrace:\n(?:\s.*\n)*(?:note: .*\n)*", "", text.split("\nfailures:\n")[0], flags=re.MULTILINE)
+        lines = [line for line in text.splitlines() if line.strip()]
+        panics = [at for at, line in enumerate(lines) if "panicked at" in line] or [0]
+        ends = [*panics[1:], len(lines)]
+        yield f"{name}: " + "\n  ".join(
+            line[:MOST_BYTES] for begin, end in zip(panics, ends) for line in lines[begin:end][:MOST_LINES]
+        )[:4 * MOST_BYTES]
     if not failed:
         yield "\n  ".join(printed.strip().splitlines()[-MOST_LINES:])[-MOST_BYTES:]
 

@@ -77,6 +77,11 @@ impl OpError {
         matches!(self, Self::NotExecuted(_))
     }
 
+    /// Whether no reply came in time.
+    pub(super) fn is_timeout(&self) -> bool {
+        matches!(self, Self::Unknown(cause) if cause.is_timeout())
+    }
+
     /// Whether the server does not serve the command now, and another one may.
     pub(super) fn is_not_here(&self) -> bool {
         let in_script = matches!(self, Self::NotExecuted(why) if why.says(READONLY_IN_SCRIPT));

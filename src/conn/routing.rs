@@ -116,7 +116,7 @@ impl Conn {
             None => link.call(command, within).await,
             Some(bytes) => link.call_long(command, within, bytes).await,
         };
-        let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
+        let is_timeout = result.as_ref().is_err_and(OpError::is_timeout);
         if is_timeout && within < self.base.options.command_timeout {
             // A caller that waits for less than that cannot tell whether the server still answers.
             link.check_soon(&self.base.runtime);
@@ -145,6 +145,7 @@ impl Conn {
         let slot = command.slot().or(self.slot);
         let deadline = Instant::now() + within;
         let (mut within, mut refusals) = (within, 0);
+        let mut last_refusal = None;
         loop {
             let master = cluster.serving(slot, within).await?;
             let refused = match self.call_on(&master.commands.link, command, within).await {
@@ -153,6 +154,10 @@ impl Conn {
                         || master.commands.link.is_abandoned() && error.is_not_executed() =>
                 {
                     error
+                }
+                // The try before it says more than one that had little time left, and no read has an effect.
+                Err(error) if error.is_timeout() && command.is_read() => {
+                    return Err(last_refusal.map_or(error, OpError::explained));
                 }
                 result => return result,
             };
@@ -167,6 +172,7 @@ impl Conn {
             }
             self.base.shared.counters.redirected();
             refusals += 1;
+            last_refusal = Some(refused);
             sleep(pause).await;
             within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         }

@@ -220,7 +220,7 @@ async fn a_retry_without_its_receipt_overwrites_no_message() {
         if before != "nothing" {
             // It takes the first number of the retry's claims, which shifts the others.
             server.cmd(["RPUSH", "q", "0"]);
-            soon(receiver.receive()).await.unwrap().snooze(ms(300)).await.unwrap();
+            soon(receiver.receive()).await.unwrap().snooze(ms(5000)).await.unwrap();
         }
         assert!(receiver.try_receive().await.unwrap().is_none());
         server.cmd(["RPUSH", "q", "1", "2", "3", "4"]);
@@ -234,7 +234,7 @@ async fn a_retry_without_its_receipt_overwrites_no_message() {
         let (seconds, micros): (u64, u64) = server.get(["TIME"]);
         let retry_is_due = || async {
             let (now, now_micros): (u64, u64) = server.get(["TIME"]);
-            (now, now_micros) > (seconds + 1, micros)
+            (now, now_micros) > (seconds + 5, micros)
         };
         until_async("the retry is due", retry_is_due).await;
         server.cmd(["DEL", RECEIPTS]);

@@ -158,3 +158,24 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     assert!(handled.iter().copied().eq(pending..offered), "{} of {}", handled.len(), offered - pending);
     to.cmd(["DEL", "{q}dropped"]);
 }
+
+/// What a server has said of a slot says more than that it is silent in the end.
+#[tokio::test]
+async fn a_read_says_that_its_slot_is_being_moved_though_its_last_try_is_not_answered() {
+    let cluster = Cluster::without_replicas(3);
+    let slot = cluster.slot_of("q");
+    let source = cluster.master_of(slot);
+    let target = cluster.servers().iter().find(|server| server.port() != source.port()).unwrap();
+    let builder = Client::builder().url(cluster.url()).transfer(false).connect_timeout(MINUTE);
+    let client = builder.command_timeout(ms(8000)).connect().await.unwrap();
+    cluster.begin_move(slot, target);
+    let looking = tokio::spawn({
+        let inspector = client.inspector();
+        async move { inspector.pending("q", None, 1).await }
+    });
+    until_async("it is refused", || async { client.stats().redirects > 2 }).await;
+    source.freeze();
+    let error = soon(looking).await.unwrap().unwrap_err().to_string();
+    source.thaw();
+    assert!(error.contains("its slot is being moved"), "{error}");
+}

@@ -9,6 +9,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use redelay::inspector::{Leftover, LeftoverKind, ListedEntry, Overview, PendingEntry, Place, Role, Server};
 use redelay::{Error, ErrorKind};
 use tokio::time::sleep;
+use tokio::try_join;
 
 use crate::connect::Session;
 use crate::doctor::finding::{self, Finding};
@@ -120,8 +121,8 @@ struct Doctor {
 impl Doctor {
     /// With what the servers say of themselves.
     async fn new(session: Session) -> Result<Self, Failure> {
-        let settings = session.inspector.settings().await?;
-        let servers = session.inspector.servers().await?;
+        // A server that is silent is waited for once.
+        let (settings, servers) = try_join!(session.inspector.settings(), session.inspector.servers())?;
         let mut doctor = Self { session, servers, found: Vec::new() };
         for server in doctor.servers.clone() {
             let own = settings.iter().find(|settings| settings.address == server.address);
@@ -216,8 +217,9 @@ impl Doctor {
 
     /// Looks again at those of which one look is not enough.
     async fn look_again(&mut self, looks: &mut [Vec<Look>]) -> Result<(), Failure> {
-        let before = self.session.inspector.servers().await?;
-        let has_refused = before.iter().any(|server| server.refused_commands > Some(0));
+        let has_refused = self.servers.iter().any(|server| server.refused_commands > Some(0));
+        // Again, because questions of this look may have been refused, too.
+        let before = if has_refused { self.session.inspector.servers().await? } else { Vec::new() };
         for (round, pause) in BETWEEN.into_iter().enumerate() {
             let open: Vec<_> = looks
                 .iter_mut()

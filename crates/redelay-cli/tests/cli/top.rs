@@ -155,7 +155,7 @@ fn a_server_that_goes_away_is_said_and_waited_for() {
     server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "4102444800000", "\x01x\x01\0\0\0\0\0\0\x007"]);
     let mut terminal = Terminal::new(80, 24);
     let mut command = program();
-    command.env("REDIS_URL", server.url()).args(["--timeout=1s", "top", "--interval=500ms"]);
+    command.env("REDIS_URL", server.url()).args(["--timeout=10s", "top", "--interval=500ms"]);
     let mut child = terminal.start(&command);
     terminal.shows("ok");
     server.kill_9();

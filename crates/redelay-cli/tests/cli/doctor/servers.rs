@@ -59,7 +59,7 @@ fn snapshots_that_fail() {
         server.cmd(["SET", "other", "1"]);
         server.cmd(["BGSAVE"]);
         until("it has failed", || server.info("persistence").contains("rdb_last_bgsave_status:err"));
-        let words = ["--timeout=5s", "doctor", "--json"];
+        let words = ["--timeout=20s", "doctor", "--json"];
         let ran = Ran::new(&program().env("REDIS_URL", server.url()).args(words).output().unwrap());
         let findings = super::lines(&ran);
         assert_eq!((ran.code, of_server(&findings)), (1, vec!["S04".to_owned()]), "{}{}", ran.out, ran.err);
