@@ -590,6 +590,22 @@ impl<T> Delivery<T> {
         async move { lease.cancelled().await }
     }
 
+    /// Whether [`cancelled`](Self::cancelled) returns because somebody has asked to cancel the job. Such a
+    /// delivery has not failed: [`release`](Self::release) ends it without a count, and as it is cancelled,
+    /// there is no other one. A [`Worker`](crate::Worker) does so with an `Err` of its handler.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.cancelled().await;
+    /// if order.is_cancel_requested() { order.release().await } else { order.retry().await }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_cancel_requested(&self) -> bool {
+        self.open().claim.lease.is_cancelled()
+    }
+
     /// Waits until the server says that this delivery no longer holds. The future does not borrow the
     /// delivery.
     ///

@@ -60,6 +60,11 @@ impl Lease {
         self.reaches(LOST).await;
     }
 
+    /// Whether somebody has asked to cancel the job, and the lease was not over when that was last looked at.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.state.load(Ordering::Acquire) == CANCELLED
+    }
+
     #[cfg(test)]
     fn is_told(&self) -> bool {
         self.state.load(Ordering::Acquire) >= OVER
@@ -393,6 +398,7 @@ mod tests {
             (leases.add(member(1), Some(id.clone()), begun), leases.add(member(2), None, begun));
         leases.cancel(|id| id == member(1).id());
         assert!(job.cancelled().now_or_never().is_some() && job.lost().now_or_never().is_none());
+        assert!(job.is_cancelled() && !other.is_cancelled());
         assert!(other.cancelled().now_or_never().is_none());
         let mut extended = leases.due(after(begun, 10));
         extended.sort_unstable();

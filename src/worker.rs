@@ -108,6 +108,7 @@ pub struct Stopped {
     /// Those that were acknowledged.
     pub done: u64,
     /// Those that failed: with an `Err`, a panic or a timeout. The last failure of a dead letter counts here.
+    /// An `Err` of a job that was cancelled does not.
     pub failed: u64,
     /// Those that were rejected, the undecodable included.
     pub rejected: u64,
@@ -118,6 +119,9 @@ pub struct Stopped {
     pub snoozed: u64,
     /// Those whose handlers had not ended when the grace was over. Other receivers get the messages at once.
     pub released: u64,
+    /// Those whose handlers ended with an `Err`, or not in time, after somebody had asked to cancel the job.
+    /// They are not reported as failures. `ReceivingStats` counts them as released.
+    pub cancelled: u64,
 }
 
 impl<T: Send + 'static> Worker<T> {
@@ -506,6 +510,7 @@ impl<T: Send + 'static> Worker<T> {
             lost: counts.lost.load(Ordering::Relaxed),
             snoozed: counts.snoozed.load(Ordering::Relaxed),
             released: counts.released.load(Ordering::Relaxed),
+            cancelled: counts.cancelled.load(Ordering::Relaxed),
         })
     }
 }

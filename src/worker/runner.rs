@@ -33,6 +33,7 @@ pub(super) struct Counts {
     pub(super) lost: AtomicU64,
     pub(super) snoozed: AtomicU64,
     pub(super) released: AtomicU64,
+    pub(super) cancelled: AtomicU64,
 }
 
 pub(super) struct Runner<T, H, A> {
@@ -206,6 +207,13 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
             }
         };
         let delivery = delivery.take();
+        if let Ok(Ok(Outcome::Retry(_) | Outcome::RetryAfter(..))) | Err(_) = outcome
+            && delivery.is_cancel_requested()
+        {
+            // It has done what it was asked for.
+            let answer = delivery.release();
+            return Settling { answer, count: |counts| &counts.cancelled, message };
+        }
         let outcome = match outcome {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Outcome::Retry(panic.into()),

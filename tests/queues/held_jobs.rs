@@ -203,16 +203,17 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     // By an announcement, long before the lease is extended for the first time.
     assert!(matches!(held.offer("1", Duration::ZERO).await, Offered::Stored(_)));
     let (begun, mut began) = tokio::sync::mpsc::unbounded_channel();
-    let worker = tokio::spawn(Worker::new(&held.ready).lease(HOUR).run_until(
-        std::future::pending::<()>(),
-        move |_: String, context: Context| {
-            begun.send(context.job_id().map(<[u8]>::to_vec)).unwrap();
-            async move {
-                context.cancelled().await;
-                Err::<(), _>("cancelled")
-            }
-        },
-    ));
+    let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
+    let worker = Worker::new(&held.ready).lease(HOUR);
+    let (report, mut reports) = tokio::sync::mpsc::unbounded_channel();
+    let worker = worker.on_failure(move |failure| report.send(failure.to_string()).unwrap());
+    let worker = tokio::spawn(worker.run_until(stopping, move |_: String, context: Context| {
+        begun.send(context.job_id().map(<[u8]>::to_vec)).unwrap();
+        async move {
+            context.cancelled().await;
+            Err::<(), _>("cancelled")
+        }
+    }));
     assert_eq!(soon(began.recv()).await.flatten().as_deref(), Some(&b"a"[..]));
     assert_eq!(held.delayed.job("a").cancel().await.unwrap(), Cancelled::Requested);
     until_async("the handler has returned", || async { held.is().await.is_none() }).await;
@@ -224,8 +225,11 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     held.request_unheard();
     held.server.cmd(["CLIENT", "KILL", "TYPE", "pubsub"]);
     until_async("the handler has returned", || async { held.is().await.is_none() }).await;
-    worker.abort();
     held.is_free("by a new subscription").await;
+    stop.send(()).unwrap();
+    let stopped = soon(worker).await.unwrap().unwrap();
+    assert_eq!((stopped.cancelled, stopped.failed, stopped.released), (2, 0, 0));
+    assert_eq!(reports.recv().await, None, "it has not failed");
 
     // The announcement is lost: by the extension of the lease, of this message only.
     let receiver = held.ready.receiver().lease(Duration::from_secs(3));
@@ -235,6 +239,7 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     let delivery = soon(receiver.receive()).await.unwrap();
     held.request_unheard();
     soon(delivery.cancelled()).await;
+    assert!(delivery.is_cancel_requested() && !other.is_cancel_requested());
     assert_eq!(
         held.delayed.job("a").state().await.unwrap().map(|state| matches!(state, JobState::InFlight { .. })),
         Some(true)
