@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -133,9 +133,18 @@ impl Peer {
     }
 
     pub(crate) fn answer(&self) -> String {
-        match self.answers.recv_timeout(PATIENCE) {
-            Ok(line) => line,
-            Err(_) => panic!("the {} peer gives no answer", self.who),
+        self.answer_while(|| false)
+    }
+
+    /// The same, for an answer that may take longer as long as this holds.
+    pub(crate) fn answer_while(&self, may_take_longer: impl Fn() -> bool) -> String {
+        loop {
+            let is_last = !may_take_longer();
+            match self.answers.recv_timeout(PATIENCE) {
+                Ok(line) => return line,
+                Err(RecvTimeoutError::Timeout) if !is_last => {}
+                Err(error) => panic!("the {} peer gives no answer ({error})", self.who),
+            }
         }
     }
 

@@ -54,8 +54,8 @@ impl Cast {
         let (during, refused) = thread::scope(|scope| {
             let (taken, is_over) = (&taken, Over(&is_over));
             let [rust, java] = &mut self.takers;
-            let rust = scope.spawn(move || take_until_the_end(rust, taken));
             let until = is_over.0;
+            let rust = scope.spawn(move || take_until_the_end(until, rust, taken));
             let java = scope.spawn(move || poll_until(until, java, taken));
             until_within(patience, "both wait", || master.blocked_clients() == 2);
             for (number, delay) in ["2000", "2600", "3200", "4000"].into_iter().enumerate() {
@@ -152,10 +152,11 @@ fn length(server: &Server, list: &str) -> usize {
     server.get(["LLEN", list])
 }
 
-/// One take of redelay waits through all of it.
-fn take_until_the_end(rust: &mut Peer, taken: &Mutex<Vec<String>>) {
+/// One take of redelay waits through all of it, which may take long.
+fn take_until_the_end(is_over: &AtomicBool, rust: &mut Peer, taken: &Mutex<Vec<String>>) {
     loop {
-        let value = text(&rust.ask(&["take", ORDERS]));
+        rust.send(&["take", ORDERS]);
+        let value = text(&rust.answer_while(|| !is_over.load(Ordering::Relaxed)));
         if value == END {
             return;
         }

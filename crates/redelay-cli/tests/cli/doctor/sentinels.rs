@@ -87,7 +87,10 @@ fn sentinels_have_passwords_of_their_own() {
         let profile = format!("[prod]\nurl = '{}'\n{}", all.url(), more.unwrap_or_default());
         fs::write(folder.path().join("redelay/config.toml"), profile).unwrap();
         let mut command = program();
-        command.env("XDG_CONFIG_HOME", folder.path()).args(["--profile", "prod", "--timeout=20s"]).args(words);
+        command
+            .env("XDG_CONFIG_HOME", folder.path())
+            .args(["--profile", "prod", "--timeout=20s"])
+            .args(words);
         Ran::new(&command.output().unwrap())
     };
     assert!(run(Some("of-sentinels"), &["ls"]).ok().contains("orders"));
