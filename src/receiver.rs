@@ -19,7 +19,8 @@ pub use crate::wire::message::MessageId;
 pub use stream::DeliveryStream;
 
 /// The shortest and the longest lease.
-const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(86_400);
+const LEASE_RANGE: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(86_400);
 
 /// Receives messages of a queue, at least once: a message stays on the server until it is acknowledged.
 /// [`BlockingQueue::receiver`] makes one. Cloning is cheap; clones share their connection and their settings.
@@ -358,7 +359,7 @@ impl<T: 'static> Receiver<T> {
         if self.options.send_to.iter().any(|to| is_own(&to)) {
             return Err(op.invalid("the dead letters of a queue cannot be sent to that queue"));
         }
-        if !LEASES.contains(&lease) {
+        if !LEASE_RANGE.contains(&lease) {
             return Err(op.invalid(format!("lease({lease:?}) is out of range; use 100 ms to a day")));
         }
         let count = |what: &str, count: u32| match u16::try_from(count) {

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 
 use super::check_id;
 use super::data::{Data, Expiry};
-use super::sending::{Offered, Part, Policy, Prepare, Prepared};
+use super::sending::{IfTaken, Offered, Part, Prepare, Prepared};
 use crate::delayed_queue::offer::{self, PlaceOf};
 use crate::delayed_queue::store::When;
 use crate::delayed_queue::{DelayedQueue, Offer};
@@ -143,7 +143,7 @@ impl Offer {
                 verb,
                 when,
                 timeout,
-                policy: Policy::Keep,
+                if_taken: IfTaken::Keep,
                 throttle: None,
                 data: Data::default(),
                 result: |offered| offered[0],
@@ -198,7 +198,7 @@ impl<T: 'static> DelayedQueue<T> {
                 verb: op.verb(),
                 when: When::After,
                 timeout: None,
-                policy: Policy::Keep,
+                if_taken: IfTaken::Keep,
                 throttle: None,
                 data: Data::default(),
                 result: |offered| offered,
@@ -242,7 +242,7 @@ impl<R> JobOffer<R> {
     /// # }
     /// ```
     pub fn keep(self) -> Self {
-        self.with(|job| job.policy = Policy::Keep)
+        self.with(|job| job.if_taken = IfTaken::Keep)
     }
 
     /// This job replaces a pending one of its id. Call [`Offer::id`] before it.
@@ -256,7 +256,7 @@ impl<R> JobOffer<R> {
     /// # }
     /// ```
     pub fn replace(self) -> Self {
-        self.with(|job| job.policy = Policy::Replace)
+        self.with(|job| job.if_taken = IfTaken::Replace)
     }
 
     /// This job replaces a pending one of its id if this job is due earlier.
@@ -270,7 +270,7 @@ impl<R> JobOffer<R> {
     /// # }
     /// ```
     pub fn keep_earliest(self) -> Self {
-        self.with(|job| job.policy = Policy::KeepEarliest)
+        self.with(|job| job.if_taken = IfTaken::KeepEarliest)
     }
 
     /// This job replaces a pending one of its id, and is due no later than `max_wait` after the first of them
@@ -289,7 +289,7 @@ impl<R> JobOffer<R> {
     /// # }
     /// ```
     pub fn debounce(self, max_wait: Duration) -> Self {
-        self.with(|job| job.policy = Policy::Debounce(max_wait))
+        self.with(|job| job.if_taken = IfTaken::Debounce(max_wait))
     }
 
     /// For this time after this offer, no other offer that is also throttled is accepted for this id, whether

@@ -57,7 +57,7 @@ pub(super) struct Prepared<R> {
     pub(super) verb: &'static str,
     pub(super) when: When,
     pub(super) timeout: Option<Duration>,
-    pub(super) policy: Policy,
+    pub(super) if_taken: IfTaken,
     pub(super) throttle: Option<Duration>,
     pub(super) data: Data,
     /// What the future returns.
@@ -82,14 +82,14 @@ pub(super) struct Prepare {
 
 /// What to do while an id is taken.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Policy {
+pub(super) enum IfTaken {
     Keep,
     Replace,
     KeepEarliest,
     Debounce(Duration),
 }
 
-impl Policy {
+impl IfTaken {
     fn word(self) -> &'static str {
         match self {
             Self::Keep => "keep",
@@ -99,7 +99,7 @@ impl Policy {
         }
     }
 
-    /// The option that sets a policy about a pending job, which only an id can find.
+    /// The option that says what becomes of a pending job, which only an id can find.
     fn needs_id(self) -> Option<&'static str> {
         match self {
             Self::Keep => None,
@@ -174,7 +174,7 @@ impl<R> Prepared<R> {
         };
         if jobs().any(|job| job.id.is_empty()) {
             let why = "and this payload has no id: call id(…) on the offer first";
-            if let Some(option) = self.policy.needs_id() {
+            if let Some(option) = self.if_taken.needs_id() {
                 return Err(op.invalid(format!("{option}() is about a pending job of the same id, {why}")));
             } else if let Some(option) = self.data.needs_id() {
                 return Err(op.invalid(format!("{option}() is said of the id of a job, {why}")));
@@ -199,7 +199,7 @@ impl<R> Prepared<R> {
             );
         }
         let mut max_wait = 0;
-        if let Policy::Debounce(most) = self.policy {
+        if let IfTaken::Debounce(most) = self.if_taken {
             max_wait = millis(most)?;
             let latest = jobs().map(|job| job.time).max().unwrap_or(0);
             if self.when == When::After && max_wait < latest {
@@ -216,7 +216,7 @@ impl<R> Prepared<R> {
         let op = part.place.queue.op(self.verb);
         let mut offered = Vec::with_capacity(part.jobs.len());
         let offering = async {
-            let most = if matches!(self.policy, Policy::Keep) { CALL } else { REPLACING };
+            let most = if matches!(self.if_taken, IfTaken::Keep) { CALL } else { REPLACING };
             while let Some(left) = part.jobs.get(offered.len()..).filter(|left| !left.is_empty()) {
                 let jobs = &left[..most.min(left.len())];
                 offered.extend(self.offer_some(op, &part.place, jobs, limits).await?);
@@ -251,7 +251,7 @@ impl<R> Prepared<R> {
                 .keys(throttles.iter().cloned())
                 .arg(base)
                 .number(REMEMBERED_MS)
-                .arg(self.policy.word())
+                .arg(self.if_taken.word())
                 .number(max_wait)
                 .number(throttle)
                 .number(u8::from(looks))

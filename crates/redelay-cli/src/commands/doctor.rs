@@ -12,10 +12,10 @@ use tokio::time::sleep;
 use tokio::try_join;
 
 use crate::connect::Session;
+use crate::doctor::codes::Code;
 use crate::doctor::finding::{self, Finding};
 use crate::doctor::look::{Look, Refused};
 use crate::doctor::report::{self, Reported, Subject};
-use crate::doctor::table::Code;
 use crate::doctor::walk::{Walk, hash_of};
 use crate::doctor::{self, pending, server};
 use crate::escape;

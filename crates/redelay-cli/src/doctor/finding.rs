@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::codes::{Code, Severity};
 use super::look::Refused;
-use super::table::{Code, Severity};
 
 /// What names in a fix stand for: keys.
 pub(crate) type Names = Vec<(&'static str, Vec<Vec<u8>>)>;

@@ -3,7 +3,7 @@
 use redelay::codec::detect::Verdict;
 use redelay::inspector::{Details, Orphans, Overview, QueueKey, Unknown};
 
-use super::table::Code;
+use super::codes::Code;
 use super::walk::Walk;
 
 /// What was seen of a queue.

@@ -3,9 +3,9 @@
 use crate::human;
 use crate::state;
 
+use super::codes::Code;
 use super::finding::Finding;
 use super::look::Look;
-use super::table::Code;
 use super::walk::hash_of;
 
 /// A queue that moves may have this number of due entries.

@@ -11,8 +11,8 @@ use crate::human;
 use crate::queue::Name;
 use crate::table;
 
+use super::codes::{Code, Severity};
 use super::finding::{Finding, Names};
-use super::table::{Code, Severity};
 
 /// The widest name in front of a finding.
 const LABEL: usize = 30;
@@ -227,7 +227,7 @@ pub(crate) fn is_negative(reported: &[Reported]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::ROWS;
+    use super::super::codes::ROWS;
     use super::*;
 
     fn of_queue(name: &[u8], finding: Finding) -> Reported {

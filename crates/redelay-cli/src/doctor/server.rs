@@ -7,9 +7,9 @@ use redelay::inspector::{Role, Sentinel, Server, Settings};
 use crate::human;
 use crate::state::is_silence;
 
+use super::codes::{Code, Severity};
 use super::finding::Finding;
 use super::look::Refused;
-use super::table::{Code, Severity};
 
 /// The clocks of servers may differ by less than this, in ms.
 const CLOCKS: f64 = 50.0;

@@ -339,7 +339,7 @@ impl Row {
 mod tests {
     use super::*;
 
-    const BEGIN: &str = "<!-- The findings of crates/redelay-cli/src/doctor/table.rs. -->\n";
+    const BEGIN: &str = "<!-- The findings of crates/redelay-cli/src/doctor/codes.rs. -->\n";
     const END: &str = "<!-- End of the findings. -->\n";
 
     /// The table of the documentation.

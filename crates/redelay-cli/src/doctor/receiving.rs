@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use crate::human;
 
+use super::codes::Code;
 use super::finding::Finding;
 use super::look::Look;
-use super::table::Code;
 use super::walk::hash_of;
 
 pub(crate) fn findings(look: &Look) -> Vec<Finding> {
