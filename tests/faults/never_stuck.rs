@@ -23,6 +23,7 @@ mod loading;
 mod memory;
 mod overflow;
 mod plan;
+mod redisson;
 mod rig;
 mod stopped;
 

@@ -4,9 +4,11 @@
 //!
 //! What a job may have ended by is noted when the call begins: from then on, the id may be free.
 
+mod book;
+
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -19,9 +21,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::book::{Book, DEEDS, OWN};
 use super::faults::{Hits, Way};
 use super::jobs;
 use super::plan::{Fault, Key, Step};
+use super::redisson::{Redisson, Running};
 use super::rig::BOUND;
 use super::{MANY, run, run_all, seeds, summarize};
 use crate::ledger::Ledger;
@@ -29,6 +33,7 @@ use crate::workload::COMMAND_TIMEOUT;
 
 /// The plans of a run without the variables of `never_stuck`.
 const SEEDS: Range<u64> = 0..45;
+const BESIDE_REDISSON: Range<u64> = 0..12;
 /// The header that says which payload it is.
 const HEADER: &str = "number";
 
@@ -50,7 +55,18 @@ struct Plan {
     ids: usize,
     lease: Duration,
     clients: Vec<(Role, bool)>,
+    /// Its payloads have no ids.
+    redisson: Option<Redisson>,
     steps: Vec<Step>,
+}
+
+/// What happens to the connections of the clients, and not to those of Redisson.
+fn is_between(step: &Step) -> bool {
+    use Fault::{BlackHole, Cut, Delay, ForgetIdle, HangUp, LoseReplies, Refuse, Strand, Truncate};
+    matches!(
+        step.fault,
+        Cut | Refuse | BlackHole | Strand | HangUp | ForgetIdle | LoseReplies | Truncate(_) | Delay(_)
+    )
 }
 
 impl Plan {
@@ -64,7 +80,34 @@ impl Plan {
             }
         }
         let steps = (0..random.usize(2..=5)).map(|number| fault(&mut random, number)).collect();
-        Self { seed, ids: random.usize(1..=5), lease: ms(random.u64(400..4000)), clients, steps }
+        Self {
+            seed,
+            ids: random.usize(1..=5),
+            lease: ms(random.u64(400..4000)),
+            clients,
+            redisson: None,
+            steps,
+        }
+    }
+
+    fn beside_redisson(seed: u64) -> Self {
+        let mut plan = Self::of_seed(seed);
+        let mut random = Rng::with_seed(!seed);
+        let redisson = Redisson::random(&mut random);
+        if redisson.moves && random.bool() {
+            // Nobody else does.
+            plan.clients.iter_mut().for_each(|(_, moves)| *moves = false);
+        }
+        plan.redisson = Some(redisson);
+        // Otherwise, it repeats its calls, and what it takes may be taken at any later time.
+        if random.u8(0..3) > 0 {
+            for number in 0..plan.steps.len() {
+                while !is_between(&plan.steps[number]) {
+                    plan.steps[number] = fault(&mut random, number);
+                }
+            }
+        }
+        plan
     }
 }
 
@@ -75,142 +118,6 @@ fn fault(random: &mut Rng, number: usize) -> Step {
         if !matches!(step.fault, Fault::Delete(_) | Fault::WrongType(Key::Jobs)) {
             return step;
         }
-    }
-}
-
-/// What is known of one payload.
-#[derive(Clone, Debug)]
-struct Job {
-    id: String,
-    begun: Instant,
-    /// When it was certainly stored.
-    stored: Option<Instant>,
-    refused: bool,
-    /// From when on something may have ended it.
-    may_be_over: Option<Instant>,
-}
-
-#[derive(Debug, Default)]
-struct Pages {
-    jobs: HashMap<i64, Job>,
-    /// Calls under way that may end all jobs of an id, or, without one, any job.
-    ending: HashMap<usize, Option<String>>,
-    calls: usize,
-    wrong: Vec<String>,
-    deeds: HashMap<&'static str, usize>,
-}
-
-/// The record of a run. Clones share it.
-#[derive(Clone, Debug, Default)]
-struct Book(Arc<Mutex<Pages>>);
-
-const DEEDS: [&str; 11] = [
-    "stored",
-    "kept",
-    "replaced",
-    "running",
-    "acknowledged",
-    "failed",
-    "rejected",
-    "cancelled",
-    "cancel requested",
-    "told to end",
-    "taken",
-];
-
-impl Book {
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.0.lock().expect("nobody panics meanwhile")
-    }
-
-    fn did(&self, deed: &'static str) {
-        assert!(DEEDS.contains(&deed), "{deed} is not in the list");
-        *self.pages().deeds.entry(deed).or_default() += 1;
-    }
-
-    fn number(&self, id: &str) -> i64 {
-        let mut pages = self.pages();
-        let number = pages.jobs.len() as i64;
-        let is_ended = pages.ending.values().any(|ending| ending.as_deref().is_none_or(|ended| ended == id));
-        let begun = Instant::now();
-        let may_be_over = is_ended.then_some(begun);
-        let job = Job { id: id.into(), begun, stored: None, refused: false, may_be_over };
-        pages.jobs.insert(number, job);
-        number
-    }
-
-    /// A call that may end all jobs of an id, or, without one, any job: also those that are offered
-    /// meanwhile, and for ever if its outcome is unknown, because it may arrive late.
-    async fn ending<T>(
-        &self,
-        id: Option<&str>,
-        but: i64,
-        call: impl IntoFuture<Output = redelay::Result<T>>,
-    ) -> redelay::Result<T> {
-        let number = {
-            let mut pages = self.pages();
-            pages.calls += 1;
-            let number = pages.calls;
-            pages.ending.insert(number, id.map(str::to_owned));
-            number
-        };
-        self.may_end(|other, job| other != but && id.is_none_or(|id| job.id == id));
-        let answer = call.await;
-        if !answer.as_ref().is_err_and(redelay::Error::is_outcome_unknown) {
-            self.pages().ending.remove(&number);
-        }
-        answer
-    }
-
-    /// From now on, these may be over.
-    fn may_end(&self, is_one: impl Fn(i64, &Job) -> bool) {
-        let now = Instant::now();
-        let mut pages = self.pages();
-        for (number, job) in &mut pages.jobs {
-            if job.may_be_over.is_none() && is_one(*number, job) {
-                job.may_be_over = Some(now);
-            }
-        }
-    }
-
-    /// A job was stored: another one of its id cannot be live. One that has begun is, if nothing may have
-    /// ended it before this answer.
-    fn stored(&self, number: i64) {
-        let now = Instant::now();
-        let mut pages = self.pages();
-        let (id, begun) = (pages.jobs[&number].id.clone(), pages.jobs[&number].begun);
-        let is_live = |job: &Job| {
-            job.id == id && job.stored.is_some_and(|stored| stored < begun) && job.may_be_over.is_none()
-        };
-        let others: Vec<i64> =
-            pages.jobs.iter().filter(|(_, job)| is_live(job)).map(|(other, _)| *other).collect();
-        if !others.is_empty() {
-            pages.wrong.push(format!("{number} is stored under {id}, and {others:?} are live"));
-        }
-        pages.jobs.get_mut(&number).expect("it was offered").stored = Some(now);
-    }
-
-    fn handled(&self, number: i64, id: Option<&[u8]>, header: Option<&str>) {
-        let mut pages = self.pages();
-        let Some(job) = pages.jobs.get(&number) else {
-            return pages.wrong.push(format!("{number} was never offered"));
-        };
-        let (told, refused) = (job.id.clone(), job.refused);
-        // A payload that was taken and given back may have lost both in between, by a sweep.
-        let may_be_bare = job.may_be_over.is_some() && id.is_none() && header.is_none();
-        if refused {
-            pages.wrong.push(format!("{number} was refused, and is delivered"));
-        }
-        if !may_be_bare && (id != Some(told.as_bytes()) || header != Some(&*number.to_string())) {
-            pages.wrong.push(format!("{number} has the id {id:?} and the header {header:?}"));
-        }
-    }
-
-    /// Payloads that were stored, that nothing may have ended.
-    fn live(&self) -> Vec<i64> {
-        let pages = self.pages();
-        let is_live = |job: &Job| job.stored.is_some() && job.may_be_over.is_none();
-        pages.jobs.iter().filter(|(_, job)| is_live(job)).map(|(number, _)| *number).collect()
     }
 }
 
@@ -240,7 +147,7 @@ impl Play {
     }
 
     async fn offer(&self, id: &str, random: &mut Rng) {
-        let number = self.book.number(id);
+        let number = self.book.number(Some(id));
         let offer = self.queues.delayed.offer(&number, ms(random.u64(0..60))).id(id).until_done();
         let offer = offer.header(HEADER, number.to_string());
         let replaces = random.bool();
@@ -260,10 +167,10 @@ impl Play {
             }
             Ok(other) => {
                 self.book.did(if other == Offered::Running { "running" } else { "kept" });
-                self.book.pages().jobs.get_mut(&number).expect("it was offered").refused = true;
+                self.book.refused(number);
             }
             Err(error) if error.is_outcome_unknown() => {}
-            Err(_) => self.book.pages().jobs.get_mut(&number).expect("it was offered").refused = true,
+            Err(_) => self.book.refused(number),
         }
     }
 
@@ -331,6 +238,38 @@ impl Play {
     }
 }
 
+/// What Redisson does. Unless `is_between` holds, it may repeat a poll that brought nothing.
+async fn go_on_beside(
+    mut redisson: Running,
+    book: Book,
+    is_between: bool,
+    stop: CancellationToken,
+    mut random: Rng,
+) {
+    while !stop.is_cancelled() {
+        if redisson.does.offers {
+            let number = book.number(None);
+            let (value, delay) = (number.to_string(), random.u64(0..60).to_string());
+            if redisson.ask(&["offer", "q", &value, &delay]).await == "ok" {
+                book.did("offered by Redisson");
+                book.stored(number);
+            }
+        }
+        if redisson.does.takes {
+            let may_be_late = |answer: &String| match answer.as_str() {
+                "null" => !is_between,
+                answer => answer.starts_with('!'),
+            };
+            let poll = redisson.ask(&["poll", "q", "100"]);
+            let answer = book.ending_unless(may_be_late, None, -1, poll).await;
+            if answer != "null" && !answer.starts_with('!') {
+                book.did("taken by Redisson");
+            }
+        }
+        sleep(ms(random.u64(0..100))).await;
+    }
+}
+
 /// The figures of a successful run.
 #[derive(Clone, Debug)]
 struct Report {
@@ -343,6 +282,11 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     let (way, book, stop) = (Way::new(true, false), Book::default(), CancellationToken::new());
     let (mut playing, mut clients) = (JoinSet::new(), Vec::new());
     let mut random = Rng::with_seed(plan.seed);
+    if let Some(redisson) = plan.redisson {
+        let redisson = redisson.start(way.server.url()).await;
+        let is_between = plan.steps.iter().all(is_between);
+        playing.spawn(go_on_beside(redisson, book.clone(), is_between, stop.clone(), random.fork()));
+    }
     for (role, moves) in &plan.clients {
         let connecting = Client::builder().url(way.url()).client_name("member").connect_timeout(MINUTE);
         let connecting = connecting.transfer(*moves);
@@ -433,10 +377,19 @@ fn whereabouts(server: &Server) -> String {
 
 #[test]
 fn seeded_plans() {
+    run_plans("seeded_plans", SEEDS, Plan::of_seed, OWN);
+}
+
+#[test]
+fn plans_beside_redisson() {
+    run_plans("plans_beside_redisson", BESIDE_REDISSON, Plan::beside_redisson, DEEDS.len());
+}
+
+fn run_plans(test: &str, all: Range<u64>, plan: fn(u64) -> Plan, deeds_of_all: usize) {
     let begun = Instant::now();
-    let (good, bad) = run_all(seeds(SEEDS), |seed| {
-        let plan = Plan::of_seed(seed);
-        run("held::seeded_plans", seed, &plan, play(&plan))
+    let (good, bad) = run_all(seeds(all), |seed| {
+        let plan = plan(seed);
+        run(&format!("held::{test}"), seed, &plan, play(&plan))
     });
     let plans = good.len() + bad.len();
     println!("{plans} plans with held jobs in {:.0?}", begun.elapsed());
@@ -449,6 +402,7 @@ fn seeded_plans() {
     assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
     summarize(good.iter().map(|report| &report.hits));
     if plans >= MANY / 4 {
+        let deeds = &deeds[..deeds_of_all];
         assert!(deeds.iter().all(|count| *count > 0), "something was never done: {deeds:?}");
     }
 }

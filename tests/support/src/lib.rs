@@ -1,5 +1,5 @@
 //! Shared by the integration tests: the queues of a new client, the names of their keys, waiting with a
-//! deadline, and a recorder of the events of a single test.
+//! deadline, a recorder of the events of a single test, and Redisson as a process.
 //!
 //! Servers, proxies and `until` are in `redelay-fixture`.
 
@@ -8,6 +8,7 @@ mod backlog;
 mod clients;
 mod keys;
 mod part;
+pub mod peer;
 mod recorded;
 pub mod resp;
 mod script;

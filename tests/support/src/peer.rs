@@ -13,34 +13,44 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The language of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lang {
+pub enum Lang {
+    /// redelay.
     Rust,
+    /// Redisson.
     Java,
 }
 
 /// The settings of a peer.
 #[derive(Clone, Debug)]
-pub(crate) struct Setup<'a> {
-    pub(crate) url: &'a str,
-    pub(crate) codec: &'a str,
-    pub(crate) redisson: &'a str,
-    pub(crate) prefix: &'a str,
-    pub(crate) legacy: bool,
+pub struct Setup<'a> {
+    /// The server.
+    pub url: &'a str,
+    /// The name of a codec, as the peers have them.
+    pub codec: &'a str,
+    /// The version of Redisson.
+    pub redisson: &'a str,
+    /// What the mapper of names puts in front of them.
+    pub prefix: &'a str,
+    /// Whether redelay writes entries in the format of Redisson 3.21.0.
+    pub legacy: bool,
 }
 
 impl<'a> Setup<'a> {
-    pub(crate) fn new(url: &'a str) -> Self {
+    /// Texts, and the latest Redisson.
+    pub fn new(url: &'a str) -> Self {
         Self { url, codec: "string", redisson: "4.7.0", prefix: "", legacy: false }
     }
 
-    pub(crate) fn start(&self, lang: Lang) -> Peer {
+    /// Starts a peer.
+    pub fn start(&self, lang: Lang) -> Peer {
         match lang {
             Lang::Rust => self.rust(),
             Lang::Java => self.java(),
         }
     }
 
-    pub(crate) fn rust(&self) -> Peer {
+    /// Starts redelay's.
+    pub fn rust(&self) -> Peer {
         let mut command = Command::new(rust_peer());
         command.args([self.url, self.codec]).env("REDELAY_MAPPER", self.prefix);
         if self.legacy {
@@ -49,7 +59,8 @@ impl<'a> Setup<'a> {
         Peer::spawn(command, "rust".into())
     }
 
-    pub(crate) fn java(&self) -> Peer {
+    /// Starts Redisson's.
+    pub fn java(&self) -> Peer {
         let build = java_build().join("target").join(self.redisson);
         let mut command = Command::new("java");
         // Redisson logs what it does not decode, which it is asked to here.
@@ -67,7 +78,7 @@ impl<'a> Setup<'a> {
 }
 
 /// Redisson's codecs without a server: they read each payload on a line, and write it again.
-pub(crate) fn java_codecs(redisson: &str) -> Peer {
+pub fn java_codecs(redisson: &str) -> Peer {
     let build = java_build().join("target").join(redisson);
     let mut command = Command::new("java");
     command
@@ -78,7 +89,8 @@ pub(crate) fn java_codecs(redisson: &str) -> Peer {
 }
 
 /// A running peer. It ends with the test.
-pub(crate) struct Peer {
+#[derive(Debug)]
+pub struct Peer {
     who: String,
     child: Child,
     stdin: Option<ChildStdin>,
@@ -103,20 +115,20 @@ impl Peer {
     }
 
     /// Sends a command and returns its answer.
-    pub(crate) fn ask(&mut self, fields: &[&str]) -> String {
+    pub fn ask(&mut self, fields: &[&str]) -> String {
         self.send(fields);
         self.answer()
     }
 
     /// Sends a command whose answer is `ok`.
-    pub(crate) fn tell(&mut self, fields: &[&str]) {
+    pub fn tell(&mut self, fields: &[&str]) {
         let answer = self.ask(fields);
         assert_eq!(answer, "ok", "{} answers {fields:?}", self.who);
     }
 
     /// Opens a delayed queue. These tests run many virtual machines at once, so Redisson may exceed its own
     /// 7.5 s for a subscription. Then this tries again.
-    pub(crate) fn open(&mut self, queue: &str) {
+    pub fn open(&mut self, queue: &str) {
         let tries = 4;
         let opened = (0..tries).any(|_| {
             let answer = self.ask(&["open", queue]);
@@ -127,17 +139,18 @@ impl Peer {
     }
 
     /// Sends a command; [`Peer::answer`] reads its answer later.
-    pub(crate) fn send(&mut self, fields: &[&str]) {
+    pub fn send(&mut self, fields: &[&str]) {
         let stdin = self.stdin.as_mut().expect("still open");
         writeln!(stdin, "{}", fields.join("\t")).and_then(|()| stdin.flush()).expect("a living peer");
     }
 
-    pub(crate) fn answer(&self) -> String {
+    /// The next answer.
+    pub fn answer(&self) -> String {
         self.answer_while(|| false)
     }
 
     /// The same, for an answer that may take longer as long as this holds.
-    pub(crate) fn answer_while(&self, may_take_longer: impl Fn() -> bool) -> String {
+    pub fn answer_while(&self, may_take_longer: impl Fn() -> bool) -> String {
         loop {
             let is_last = !may_take_longer();
             match self.answers.recv_timeout(PATIENCE) {
@@ -149,7 +162,7 @@ impl Peer {
     }
 
     /// Ends the peer with the protocol's command. Its exit code must be 0.
-    pub(crate) fn quit(mut self) {
+    pub fn quit(mut self) {
         self.send(&["quit"]);
         let status = self.child.wait().expect("an exit code");
         assert!(status.success(), "the {} peer ended with {status}", self.who);
@@ -170,7 +183,7 @@ fn rust_peer() -> &'static Path {
 }
 
 /// The command `redelay`.
-pub(crate) fn command() -> &'static Path {
+pub fn command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
     COMMAND.get_or_init(|| built("redelay"))
 }
@@ -178,7 +191,7 @@ pub(crate) fn command() -> &'static Path {
 /// A program, built with the profile of this test. With all packages and features, as the tests are, or it
 /// would replace the one that they use.
 fn built(program: &str) -> PathBuf {
-    // <target>/<profile>/deps/compat-<hash>
+    // <target>/<profile>/deps/<test>-<hash>
     let exe = std::env::current_exe().expect("a path");
     let profile = exe.ancestors().nth(2).expect("a profile folder");
     let target = profile.parent().expect("a target folder");
@@ -197,16 +210,21 @@ fn built(program: &str) -> PathBuf {
     if profile.ends_with("release") {
         build.arg("--release");
     }
-    let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo");
+    let status = build.current_dir(root()).status().expect("cargo");
     assert!(status.success(), "{program} does not build");
     profile.join(program)
+}
+
+/// The folder of the project.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The folder of the Java peer, built for every version.
 fn java_build() -> &'static Path {
     static BUILD: OnceLock<PathBuf> = OnceLock::new();
     BUILD.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("compat/java");
+        let folder = root().join("compat/java");
         let status = Command::new("sh").arg(folder.join("build.sh")).status().expect("sh");
         assert!(status.success(), "the Java peer does not build; scripts/java.sh installs what it needs");
         folder
