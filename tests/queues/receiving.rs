@@ -1,5 +1,6 @@
 //! Receivers: claims, settlements, leases, retries, and what of it Java's side sees.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -77,10 +78,13 @@ async fn two_receivers_share_the_messages() {
     let (_second, other, _) = number_queues(&server).await;
     let numbers: Vec<i64> = (0..1000).collect();
     ready.offer_all(&numbers).await.unwrap();
+    let received = Cell::new(0);
     let drain = async |queue: &BlockingQueue<i64>| {
         let receiver = queue.receiver();
         let mut got = Vec::new();
-        while let Some(delivery) = receiver.receive_timeout(ms(200)).await.unwrap() {
+        while received.get() < numbers.len() {
+            let Some(delivery) = soon(receiver.receive_timeout(ms(200))).await.unwrap() else { continue };
+            received.set(received.get() + 1);
             got.push(*delivery.value());
             delivery.ack().await.unwrap();
         }
