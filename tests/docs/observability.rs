@@ -146,7 +146,7 @@ async fn spans_of_deliveries() {
     let server = Server::start();
     let client = Client::builder().url(server.url()).name_prefix("shop:").connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
-    let receiver = ready.receiver().lease(ms(200));
+    let receiver = ready.receiver();
     ready.offer_all(&[1, 2]).await.unwrap();
     let mut deliveries = soon(receiver.receive_many(10)).await.unwrap();
     let receive = &listener.named("redelay.receive")[0];
