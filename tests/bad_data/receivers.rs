@@ -4,6 +4,7 @@
 //! Settings out of their range are in `tests/queues`: those of receivers in `receiving.rs`, those of workers
 //! in `workers.rs`.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +22,12 @@ use tokio::time::timeout;
 #[tokio::test]
 async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
     const COUNT: i64 = 12;
-    for round_trip in [ms(60), ms(400)] {
+    // On a busy machine, a message may arrive after its lease with the shorter one, too.
+    let in_time = Cell::new(0);
+    for round_trip in [ms(60); 5].into_iter().chain([ms(400)]) {
+        if round_trip < ms(100) && in_time.get() > 0 {
+            continue;
+        }
         let server = Server::start();
         let proxy = Proxy::start(server.port());
         let queues = Queues::of_numbers(builder(&proxy)).await;
@@ -32,7 +38,8 @@ async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
         proxy.delay(round_trip);
         let far = async {
             let held = timeout(ms(3_000), receiver.receive_many(COUNT as usize)).await;
-            assert_eq!(held.is_ok(), round_trip < ms(100), "what arrives after its lease is given up");
+            in_time.set(in_time.get() + usize::from(held.is_ok()));
+            assert!(held.is_err() || round_trip < ms(100), "what arrives after its lease is given up");
             let held = held.map_or_else(|_| Vec::new(), |held| held.unwrap());
             let settle = held.into_iter().map(async |delivery| {
                 let delivery = delivery.unwrap();
@@ -77,6 +84,7 @@ async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
         assert!(round_trip < ms(400) || again + letters.len() > 0, "no lease has ended");
         assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
     }
+    assert_eq!(in_time.get(), 1, "of the shorter round trip");
 }
 
 #[tokio::test]
@@ -85,7 +93,7 @@ async fn after_a_shutdown_nothing_is_settled_and_nothing_is_lost() {
     let (client, ready, _) = number_queues(&server).await;
     let (_other_client, other, _) = number_queues(&server).await;
     ready.offer_all(&(0..8).collect::<Vec<_>>()).await.unwrap();
-    let receiver = ready.receiver().lease(ms(500));
+    let receiver = ready.receiver().lease(ms(3000));
     let mut held = receiver.receive_many(8).await.unwrap().into_iter().map(Result::unwrap);
     client.shutdown().await;
     let mut next = || held.next().unwrap();

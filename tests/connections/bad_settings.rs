@@ -118,7 +118,7 @@ async fn a_server_that_is_not_there() {
     let server = Server::start();
     let url = format!("redis://:{SECRET}@127.0.0.1:{}", server.port());
     server.stop();
-    let error = soon(Client::builder().url(url).connect_timeout(ms(1000)).connect()).await.unwrap_err();
+    let error = soon(Client::builder().url(url).connect_timeout(ms(4000)).connect()).await.unwrap_err();
     keeps_the_secret(&error);
     let address = format!("127.0.0.1:{}", server.port());
     says(
@@ -157,7 +157,7 @@ async fn a_port_where_somebody_else_answers() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     proxy.rewrite(*b"+OK\r\n", *b"HTTP!");
-    let builder = Client::builder().url(proxy.url()).connect_timeout(ms(200));
+    let builder = Client::builder().url(proxy.url()).connect_timeout(ms(4000));
     let error = soon(builder.connect()).await.unwrap_err();
     says(&error, ErrorKind::Unavailable, &["is it a Redis server"]);
 }
@@ -308,7 +308,7 @@ async fn credentials_that_change_meanwhile_are_told() {
     let server = Server::start();
     server.cmd(["ACL", "SETUSER", "clerk", "on", ">old", "~*", "&*", "+@all"]);
     let url = server.url().replace("redis://", "redis://clerk:old@");
-    let client = Client::builder().url(url).command_timeout(ms(1_500)).connect().await.unwrap();
+    let client = Client::builder().url(url).command_timeout(ms(4_000)).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     server.cmd(["ACL", "SETUSER", "clerk", "resetpass", ">new"]);
     server.kill_client_named("redelay");

@@ -14,7 +14,11 @@ use super::bad_settings::says;
 /// For tests that do it no harm.
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(Cluster::start)
+    CLUSTER.get_or_init(|| {
+        let cluster = Cluster::start();
+        cluster.be_patient(true);
+        cluster
+    })
 }
 
 async fn client() -> Client {
@@ -22,7 +26,7 @@ async fn client() -> Client {
 }
 
 async fn refused(url: &str) -> Error {
-    let builder = Client::builder().url(url).connect_timeout(ms(1500));
+    let builder = Client::builder().url(url).connect_timeout(ms(4000));
     let error = soon(builder.connect()).await.expect_err("no connection");
     assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
     error
@@ -146,7 +150,7 @@ async fn a_server_with_another_password() {
     }
     server.cmd(["ACL", "SETUSER", "joe", "resetpass", ">other"]);
     let url = format!("redis-cluster://joe:hunter2@127.0.0.1:{}", port(good));
-    let client = Client::builder().url(url).command_timeout(ms(1000)).connect().await.unwrap();
+    let client = Client::builder().url(url).command_timeout(ms(4000)).connect().await.unwrap();
     assert!(!client.stats().connected);
     client.blocking_queue(good, codec::Long).put(&1).await.unwrap();
     let error = soon(client.blocking_queue(&bad, codec::Long).put(&1)).await.unwrap_err();
@@ -165,7 +169,7 @@ async fn a_slot_that_nobody_serves() {
     for server in cluster.servers().iter().take(3) {
         server.cmd(["CLUSTER", "DELSLOTS", &slot.to_string()]);
     }
-    let client = Client::builder().url(cluster.url()).command_timeout(ms(500)).connect().await.unwrap();
+    let client = Client::builder().url(cluster.url()).command_timeout(ms(4000)).connect().await.unwrap();
     let error = soon(client.blocking_queue("q", codec::Long).put(&1)).await.unwrap_err();
     says(&error, ErrorKind::Unavailable, &["slot", &slot.to_string()]);
     assert!(!error.is_outcome_unknown());
@@ -264,7 +268,11 @@ async fn idle_queues_share_two_connections_to_each_master() {
 /// these.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_of_a_busy_client() {
-    let builder = Client::builder().url(cluster().url()).client_name("busy").replicas(1, ms(1000));
+    let builder = Client::builder()
+        .url(cluster().url())
+        .client_name("busy")
+        .replicas(1, MINUTE)
+        .command_timeout(MINUTE);
     let client = builder.connect().await.unwrap();
     let masters = &cluster().servers()[..3];
     let names: Vec<String> = masters.iter().map(|master| name_on(cluster(), master.port())).collect();

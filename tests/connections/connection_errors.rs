@@ -5,7 +5,7 @@ use std::io;
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::ms;
+use redelay_support::{MINUTE, ms};
 
 #[track_caller]
 fn io_kind(error: &Error) -> io::ErrorKind {
@@ -16,7 +16,7 @@ fn io_kind(error: &Error) -> io::ErrorKind {
 }
 
 async fn fails(url: &str) -> Error {
-    Client::builder().url(url).connect_timeout(ms(2000)).connect().await.unwrap_err()
+    Client::builder().url(url).connect_timeout(ms(4000)).connect().await.unwrap_err()
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ fn io_kind_of_closed(error: &Error) {
 async fn a_command_without_a_connection() {
     let server = Server::start();
     let client =
-        Client::builder().url(server.url()).command_timeout(ms(1_500)).connect().await.expect("a connection");
+        Client::builder().url(server.url()).command_timeout(ms(4_000)).connect().await.expect("a connection");
     let ready = client.blocking_queue("q", codec::String);
     server.stop();
     until_async("it is noticed", || async { !client.stats().connected }).await;
@@ -103,7 +103,7 @@ async fn a_command_whose_reply_is_lost() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     let client =
-        Client::builder().url(proxy.url()).command_timeout(ms(1_000)).connect().await.expect("a connection");
+        Client::builder().url(proxy.url()).command_timeout(MINUTE).connect().await.expect("a connection");
     let ready = client.blocking_queue("q", codec::String);
     server.freeze();
     let put = "a".to_owned();

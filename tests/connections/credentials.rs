@@ -30,7 +30,7 @@ fn address(server: &Server) -> String {
 }
 
 async fn works(builder: ClientBuilder) {
-    let client = builder.connect_timeout(Duration::from_secs(10)).connect().await.expect("a connection");
+    let client = builder.connect_timeout(MINUTE).connect().await.expect("a connection");
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
     delayed.offer(&"a".to_owned(), ms(20)).await.expect("an offer");
@@ -117,6 +117,7 @@ async fn a_password_that_rotates() {
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
     let (stored, taken, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), CancellationToken::new());
+    let is_empty = || server.keys().iter().all(|key| key.starts_with(b"redelay:"));
     let produce = async {
         while !stop.is_cancelled() {
             if delayed.offer(&1, ms(5)).await.is_ok() {
@@ -126,7 +127,7 @@ async fn a_password_that_rotates() {
     };
     let consume = async {
         let mut idle = Instant::now();
-        while !stop.is_cancelled() || idle.elapsed() < Duration::from_secs(2) {
+        while !stop.is_cancelled() || idle.elapsed() < Duration::from_secs(2) || !is_empty() {
             if let Ok(Some(_)) = ready.poll_timeout(ms(200)).await {
                 taken.fetch_add(1, Relaxed);
                 idle = Instant::now();
@@ -170,7 +171,8 @@ async fn a_password_that_the_server_accepts_only_later() {
     vault.set("new");
     connecting.await.unwrap().expect("a connection");
 
-    let error = Vault::with("hunter2").builder(&server).connect_timeout(ms(300)).connect().await.unwrap_err();
+    let error =
+        Vault::with("hunter2").builder(&server).connect_timeout(ms(4000)).connect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Credentials);
     assert!(!format!("{error:?}").contains("hunter2"));
 }
@@ -191,7 +193,7 @@ async fn a_provider_that_fails() {
             }
         })
     };
-    let error = failing(usize::MAX).connect_timeout(ms(300)).connect().await.unwrap_err();
+    let error = failing(usize::MAX).connect_timeout(ms(4000)).connect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().ends_with("the credentials provider failed: the vault is sealed"), "{error}");
     assert_eq!(error.source().expect("a source").to_string(), "the vault is sealed");
@@ -211,7 +213,7 @@ async fn a_provider_that_fails_later_is_the_reason() {
     let server = server_with("secret");
     let calls = Arc::new(AtomicUsize::new(0));
     let builder = Client::builder().url(format!("redis://{}", address(&server)));
-    let builder = builder.command_timeout(ms(1_000)).credentials_provider(move || {
+    let builder = builder.command_timeout(ms(4_000)).credentials_provider(move || {
         let is_first = calls.fetch_add(1, Relaxed) == 0;
         async move {
             let credentials = ("clerk".to_owned(), "secret".to_owned());

@@ -20,7 +20,7 @@ async fn connected(builder: ClientBuilder) -> Queues {
 /// A client that transfers nothing has one connection, for commands, until a taker comes.
 async fn behind(proxy: &Proxy) -> Queues {
     connected(
-        Client::builder().url(proxy.url()).client_name("behind").transfer(false).command_timeout(ms(1000)),
+        Client::builder().url(proxy.url()).client_name("behind").transfer(false).command_timeout(ms(3000)),
     )
     .await
 }

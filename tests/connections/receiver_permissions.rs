@@ -7,7 +7,6 @@ use std::time::Duration;
 use redelay::{BlockingQueue, Client, Delivery, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{TARGET, ms, soon};
-use tokio::time::timeout;
 
 /// Every command that a receiver uses, except those without which nothing works at all. The scripts name
 /// them.
@@ -106,9 +105,18 @@ async fn each<F: AsyncFn(&Rig, &str) -> Outcome>(call: F) {
     let rig = Rig::start().await;
     let mut refused = Vec::new();
     for command in commands() {
-        rig.fill().await;
-        let outcome = soon(call(&rig, &command)).await;
-        rig.permit();
+        let mut tries = 0;
+        let outcome = loop {
+            rig.fill().await;
+            let outcome = soon(call(&rig, &command)).await;
+            rig.permit();
+            tries += 1;
+            match &outcome {
+                // A lease is so short that it may end meanwhile on a busy machine.
+                Err(error) if error.kind() == ErrorKind::LeaseLost && tries < 5 => drop(rig.drain().await),
+                _ => break outcome,
+            }
+        };
         let mut expected: BTreeMap<String, usize> =
             ["a", "b", "dead", "failed"].map(|payload| (payload.to_owned(), 1)).into();
         match outcome {
@@ -296,7 +304,7 @@ async fn a_receiver_that_may_not_wait_asks() {
     let receive = tokio::spawn(async move { receiver.receive().await?.ack().await });
     tokio::time::sleep(ms(200)).await;
     rig.free.put("late").await.unwrap();
-    timeout(Duration::from_secs(20), receive).await.expect("within some seconds").unwrap().unwrap();
+    soon(receive).await.unwrap().unwrap();
     let asked = rig.server.command_calls("evalsha");
     tokio::time::sleep(ms(1000)).await;
     until_async("nothing is left", || async { rig.free.unsettled().len().await.unwrap() == 0 }).await;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::resp::{name, split};
-use redelay_support::{HOUR, ms, soon};
+use redelay_support::{HOUR, MINUTE, ms, soon};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
@@ -381,7 +381,7 @@ async fn a_server_of_a_cluster_that_goes_on_refusing() {
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
-    delayed.offer(&1, HOUR).await.unwrap();
+    delayed.offer(&1, HOUR).timeout(MINUTE).await.unwrap();
     let rows = [
         (MOVED, Unavailable),
         (ASK, Unavailable),
@@ -414,6 +414,9 @@ async fn a_server_of_a_cluster_that_goes_on_refusing() {
         gate.refuse_nothing();
         until_async("it is connected", is_connected).await;
     }
+    let patient = client.with_timeout(MINUTE);
+    let ready = patient.blocking_queue("q", codec::Long);
+    let delayed = patient.delayed_queue(&ready);
     assert_eq!((delayed.len().await.unwrap(), ready.len().await.unwrap()), (1, 0));
     client.shutdown().await;
 }

@@ -113,7 +113,7 @@ async fn a_large_call_ends_in_time_in_an_outage() {
         proxy.refuse(true);
         proxy.cut();
     };
-    let offer = soon(async { queues.delayed.offer(&large, HOUR).timeout(ms(300)).await });
+    let offer = soon(async { queues.delayed.offer(&large, HOUR).timeout(ms(4000)).await });
     let (offered, ()) = tokio::join!(offer, lose);
     assert_eq!(offered.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
 }

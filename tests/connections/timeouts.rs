@@ -49,7 +49,7 @@ async fn a_shorter_one_bounds_every_call_that_takes() {
         let kinds = [ErrorKind::Unavailable, ErrorKind::OutcomeUnknown];
         assert!(kinds.contains(&error.kind()), "{name}: {error:?}");
         let took = begun.elapsed();
-        assert!((ms(150)..Duration::from_secs(5)).contains(&took), "{name} took {took:?}");
+        assert!((ms(150)..MINUTE / 2).contains(&took), "{name} took {took:?}");
     }
     proxy.blackhole(false);
 }
@@ -63,8 +63,8 @@ async fn a_longer_one_waits_longer() {
     let patient = queues.client.with_timeout(MINUTE);
     let ready = patient.blocking_queue("q", redelay::codec::Long);
     let delayed = patient.delayed_queue(&ready);
-    queues.delayed.offer(&1, HOUR).await.unwrap();
-    queues.ready.put(&2).await.unwrap();
+    delayed.offer(&1, HOUR).await.unwrap();
+    ready.put(&2).await.unwrap();
     proxy.blackhole(true);
     let polls = tokio::spawn(async move { tokio::join!(delayed.poll(), ready.poll()) });
     until_async("nobody else waits", || async { queues.delayed.len().await.is_err() }).await;

@@ -276,7 +276,7 @@ async fn over_tls_with_a_certificate_that_is_verified() {
     if let Ok(url) = std::env::var("REDELAY_TEST_TLS_URL") {
         let client = Client::builder()
             .url(url)
-            .connect_timeout(Duration::from_secs(3))
+            .connect_timeout(Duration::from_secs(60))
             .connect()
             .await
             .expect("a connection");

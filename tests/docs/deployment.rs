@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use redelay::delayed_queue::Offered;
 use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Cluster, Failover, Sentinels, Server, redis, until_async};
-use redelay_support::{HOUR, ms, soon};
+use redelay_support::{HOUR, MINUTE, ms, soon};
 use tokio::task::block_in_place;
 
 /// The words of a shell command.
@@ -88,7 +88,7 @@ async fn a_user_of_the_sentinels() {
     let sentinels = [0, 1, 2].map(|i| group.sentinel(i));
     let connect = || {
         let builder = Client::builder().url(group.url()).sentinel_credentials("billing", "secret");
-        builder.connect_timeout(ms(1500)).connect()
+        builder.connect_timeout(ms(4000)).connect()
     };
     for necessary in ["+sentinel|master", "+sentinel|get-master-addr-by-name"] {
         let others: Vec<_> = user.iter().filter(|word| *word != necessary).collect();
@@ -100,7 +100,8 @@ async fn a_user_of_the_sentinels() {
     }
     sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(["ACL", "DELUSER", "billing"])));
     sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(&user)));
-    let client = connect().await.unwrap();
+    let builder = Client::builder().url(group.url()).sentinel_credentials("billing", "secret");
+    let client = builder.connect_timeout(MINUTE).connect().await.unwrap();
     for sentinel in sentinels {
         until_async("it has subscribed", || async {
             let clients: String = sentinel.get(["CLIENT", "LIST"]);
@@ -131,6 +132,7 @@ async fn a_user_of_a_cluster() {
     let confirming = within("\n## Writes that replicas confirm\n", "\n## ").unwrap();
     assert!(confirming.contains("On Redis 6.2, add `+wait` to"));
     let cluster = block_in_place(Cluster::start);
+    cluster.be_patient(true);
     for server in cluster.servers() {
         server.cmd(user.iter().chain(&more));
         if server.version().major < 7 {
@@ -139,7 +141,7 @@ async fn a_user_of_a_cluster() {
         server.cmd(["ACL", "LOG", "RESET"]);
     }
     let builder = || Client::builder().url(cluster.url()).credentials("worker", "secret");
-    let confirming = builder().replicas(1, ms(1000)).connect().await.unwrap();
+    let confirming = builder().replicas(1, MINUTE).command_timeout(MINUTE).connect().await.unwrap();
     goes_the_whole_way(&confirming).await;
     confirming.shutdown().await;
     let client = builder().connect().await.unwrap();

@@ -146,7 +146,7 @@ async fn spans_of_deliveries() {
     let server = Server::start();
     let client = Client::builder().url(server.url()).name_prefix("shop:").connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
-    let receiver = ready.receiver().lease(ms(200));
+    let receiver = ready.receiver();
     ready.offer_all(&[1, 2]).await.unwrap();
     let mut deliveries = soon(receiver.receive_many(10)).await.unwrap();
     let receive = &listener.named("redelay.receive")[0];
@@ -269,7 +269,7 @@ async fn receivers(server: &Server, listener: &Listener) {
     std::thread::sleep(Duration::from_millis(1200));
     until_async("late", || async { !listener.named("redelay.runtime.blocked").is_empty() }).await;
     let late = listener.named("redelay.runtime.blocked")[0].fields["late_ms"].parse::<u64>().unwrap();
-    assert!((500..5000).contains(&late), "{late}");
+    assert!((500..60_000).contains(&late), "{late}");
     drop((delivery, receiver));
 
     // Dead letters that cannot be sent.

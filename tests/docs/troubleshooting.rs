@@ -105,7 +105,7 @@ async fn without_memory_nothing_comes_in_and_nothing_is_lost() {
 async fn client_stats_report_a_silent_server_without_asking_it() {
     let server = Server::start();
     let (client, _ready, delayed) = queues_within(ms(500), &server, "user", &[]).await;
-    delayed.offer(&1, ms(200)).await.unwrap();
+    delayed.offer(&1, ms(3_000)).timeout(MINUTE).await.unwrap();
     server.freeze();
     // The text of a script may be on its way.
     until_async_within(MINUTE, "the silence is noticed", || async {

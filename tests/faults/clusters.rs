@@ -8,13 +8,13 @@ mod slot_moves;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use redelay::client::ClientBuilder;
 use redelay::{Client, Error, ErrorKind, codec};
-use redelay_fixture::{Cluster, Failover, Server, redis, until_async, until_async_within};
-use redelay_support::{is_soak, ms, rounds, soon};
+use redelay_fixture::{Cluster, Failover, Server, redis, until_async};
+use redelay_support::{HOUR, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
 use super::around_failover::{self, lacks_scripts, until_left, until_replicated};
@@ -139,13 +139,12 @@ async fn goes_on_once(failure: Failure, needs_all: bool) {
         let (server, is_over) = (cluster.master_of(cluster.slot_of(&other)).redis(), is_over.clone());
         move || longest_refusal(server, &other, &is_over)
     });
-    load.under_way().await;
+    let failed = load.under_way().await;
     delayed.offer(&2, ms(3000)).await.unwrap();
     let due = Instant::now() + ms(3000);
     let replica = cluster.replica_of(slot);
     until_replicated(old, replica).await;
     assert!(lacks_scripts(replica), "it has {} scripts", replica.cached_scripts());
-    let failed = Instant::now();
     // A taker leaves while nobody answers.
     let leaving = tokio::spawn(async move {
         tokio::time::sleep(ms(50)).await;
@@ -174,7 +173,7 @@ async fn goes_on_once(failure: Failure, needs_all: bool) {
     println!(
         "{failure:?}: {received:?} after the promotion a message is received, after {delivered:?} all is delivered; the slowest call of others took {slowest:?}, their server refused for {refused:?}"
     );
-    let (back, more) = if is_soak() { (1, 1) } else { (10, 5) };
+    let (back, more) = if is_soak() { (1, 1) } else { (60, 60) };
     assert!(received.max(delivered) < Duration::from_secs(back), "{received:?} {delivered:?}");
     // What exceeds that is the client. It is a fraction of a second if the machine is not busy.
     let refused = if needs_all { refused } else { Duration::ZERO };
@@ -229,7 +228,7 @@ async fn takers_of_lists_on_several_servers() {
     let mut late = Vec::new();
     for name in names.repeat(if is_soak() { 50 } else { 1 }) {
         let taking = async {
-            let taken = soon(first.poll_from_any(Duration::from_secs(30), &names[1..])).await.unwrap();
+            let taken = soon(first.poll_from_any(HOUR, &names[1..])).await.unwrap();
             (taken, Instant::now())
         };
         let pushing = async {
@@ -250,13 +249,17 @@ async fn takers_of_lists_on_several_servers() {
     }
     // Most of them, on a busy machine.
     assert!(median < ms(3000), "{late:?}");
+    let left = Arc::new(AtomicI64::new(VALUES));
     let takers: Vec<_> = (0..8)
         .map(|_| {
-            let first = first.clone();
+            let (first, left) = (first.clone(), left.clone());
             tokio::spawn(async move {
                 let mut taken = Vec::new();
-                while let Some((_, value)) = first.poll_from_any(ms(1500), &names[1..]).await.unwrap() {
-                    taken.push(value);
+                while left.load(Ordering::Relaxed) > 0 {
+                    if let Some((_, value)) = first.poll_from_any(ms(1500), &names[1..]).await.unwrap() {
+                        left.fetch_sub(1, Ordering::Relaxed);
+                        taken.push(value);
+                    }
                 }
                 taken
             })
@@ -298,6 +301,7 @@ async fn servers_that_the_url_does_not_name_are_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_that_replace_all_masters_at_once_are_found() {
     let cluster = Cluster::start();
+    cluster.be_patient(true);
     let (masters, replicas) = cluster.servers().split_at(3);
     let seeds: Vec<_> = masters.iter().map(|master| format!("127.0.0.1:{}", master.port())).collect();
     let client = Client::connect(&format!("redis-cluster://{}", seeds.join(","))).await.unwrap();
@@ -359,7 +363,7 @@ async fn a_shard_without_a_server() {
     let client = builder.connect().await.unwrap();
     let (ready, other) =
         (client.blocking_queue("q", codec::Long), client.blocking_queue(&elsewhere(&cluster), codec::Long));
-    ready.put(&1).await.unwrap();
+    until_async("a put", || async { ready.put(&1).await.is_ok() }).await;
     let (master, replica) = (cluster.master_of(slot), cluster.replica_of(slot));
     replica.kill_9();
     master.kill_9();
@@ -369,7 +373,7 @@ async fn a_shard_without_a_server() {
     assert!(error.to_string().contains(&master.port().to_string()), "{error}");
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!(!error.is_outcome_unknown(), "{error}");
-    other.put(&3).await.unwrap();
+    until_async("a put", || async { other.put(&3).await.is_ok() }).await;
     assert_eq!(soon(other.take()).await.unwrap(), 3);
     let pending = tokio::spawn({
         let ready = ready.clone();
@@ -379,7 +383,7 @@ async fn a_shard_without_a_server() {
         master.start_again();
         replica.start_again();
     });
-    until_async_within(Duration::from_secs(20), "a put", || async { ready.put(&4).await.is_ok() }).await;
+    until_async("a put", || async { ready.put(&4).await.is_ok() }).await;
     assert_eq!(soon(pending).await.unwrap().unwrap(), 4);
     client.shutdown().await;
 }

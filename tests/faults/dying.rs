@@ -107,7 +107,7 @@ async fn a_process_that_comes_back_alone_waits_for_half_a_lease() {
     }
     println!("lease {LEASE} ms: all are back after {:?}", begun.elapsed());
     let took = begun.elapsed();
-    assert!(took >= ms(LEASE / 2) && took < ms(LEASE + 15_000), "{took:?}");
+    assert!(took >= ms(LEASE / 2) && took < ms(LEASE + 120_000), "{took:?}");
     assert!(is_drained(&server));
 }
 
@@ -172,7 +172,7 @@ async fn a_clock_that_is_set_back_leaves_no_lease_for_long() {
     let receiver = ready.receiver().lease(ms(1000));
     assert!(receiver.try_receive().await.unwrap().is_none());
     clock.set(-3600);
-    let Ok(delivery) = timeout(MINUTE / 2, receiver.receive()).await else {
+    let Ok(delivery) = timeout(3 * MINUTE, receiver.receive()).await else {
         let control: Vec<String> = clock.server.get(["HGETALL", CONTROL]);
         panic!("control {control:?}, leases {:?}", clock.server.zset(LEASES));
     };

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use redelay::blocking_queue::QueueKeys;
 use redelay::{BlockingQueue, Client, Worker, codec};
-use redelay_fixture::{Server, redis, until_async_within};
-use redelay_support::{MINUTE, ms, soon};
+use redelay_fixture::{Server, redis, until_async};
+use redelay_support::{ms, soon};
 use tokio::task::{JoinHandle, JoinSet, block_in_place};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -132,28 +132,37 @@ impl FailoverLoad {
         Self { client, queues, log, begun: Instant::now(), stop, offering, pushing, consuming }
     }
 
-    /// Waits until there is something that the failure must not undo.
-    pub(crate) async fn under_way(&self) {
+    /// Waits until there is something that a failure from now on must not undo. Returns when that was.
+    pub(crate) async fn under_way(&self) -> Instant {
         tokio::time::sleep_until((self.begun + DELIVERED + REPLICATED + BESIDE).into()).await;
-        until_async_within(MINUTE, "a busy machine has stored enough", || async {
+        until_async("a busy machine has stored enough", || async {
             let failed = Instant::now();
             self.log.events().count(|event| event.is_before(failed, DELIVERED)) > ENOUGH
         })
         .await;
+        let failed = Instant::now();
+        // However long the machine has stood still.
+        until_async("what was stored before is delivered", || async {
+            let events = self.log.events();
+            let before = events.stored.iter().filter(|event| event.is_before(failed, DELIVERED));
+            before.into_iter().all(|event| events.delivered.contains_key(&event.number))
+        })
+        .await;
+        failed
     }
 
     /// Ends the load, and checks what it has done. The master `failed`, and everybody knew the new one when
     /// it was `promoted`.
     pub(crate) async fn judge(mut self, failed: Instant, promoted: Instant, new: &Server) {
         tokio::time::sleep_until((promoted + FOLLOWED + BESIDE).into()).await;
-        until_async_within(MINUTE, "a busy machine has stored enough", || async {
+        until_async("a busy machine has stored enough", || async {
             self.log.events().count(|event| event.is_after(promoted)) > ENOUGH
         })
         .await;
         drop(self.stop);
         soon(self.offering).await.unwrap();
         block_in_place(|| self.pushing.join()).expect("a program goes on whatever happens");
-        until_async_within(MINUTE, "all that the new master has is delivered", || async {
+        until_async("all that the new master has is delivered", || async {
             // What a receiver pops between the first and the second look is claimed at the third.
             have_none_left(&self.queues).await && !has_inbox(new) && have_none_left(&self.queues).await
         })

@@ -21,7 +21,7 @@ use super::receivers::is_drained;
 /// The plans of a run without the variables of `never_stuck`.
 const SEEDS: Range<u64> = 9..15;
 /// The bound of docs/guarantees.md for the leases here is 12 s. On a busy machine it takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(110);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {

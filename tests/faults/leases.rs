@@ -99,6 +99,7 @@ async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {
     let url = server.url();
     let is_received = Arc::new(AtomicBool::new(false));
     let told = is_received.clone();
+    let (goes_on, is_lost) = std::sync::mpsc::channel::<()>();
     let blocked = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -106,7 +107,8 @@ async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {
             let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver().lease(ms(1000));
             let delivery = receiver.receive().await.unwrap();
             told.store(true, Ordering::SeqCst);
-            std::thread::sleep(ms(4000));
+            // Until another one has the message.
+            is_lost.recv().unwrap();
             let cancelled = delivery.cancelled();
             timeout(MINUTE, cancelled).await.unwrap();
             delivery.ack().await.unwrap_err().kind()
@@ -115,6 +117,7 @@ async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {
     until_async("received", || async { is_received.load(Ordering::SeqCst) }).await;
     let again = soon(other.ready.receiver().lease(ms(1000)).receive()).await.unwrap();
     assert_eq!((*again.value(), again.attempt()), (7, 2));
+    goes_on.send(()).unwrap();
     let first = tokio::task::spawn_blocking(|| blocked.join().unwrap()).await.unwrap();
     assert_eq!(first, ErrorKind::LeaseLost);
     again.ack().await.unwrap();
@@ -166,7 +169,7 @@ async fn a_lost_message_keeps_the_settings_of_its_receiver() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_settled_while_its_lease_ends_is_settled_or_delivered_again() {
     const MESSAGES: i64 = 300;
-    const LEASE: u64 = 400;
+    const LEASE: u64 = 3000;
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;
     let (_other_client, other, _) = number_queues(&server).await;
@@ -286,7 +289,7 @@ async fn what_arrives_after_its_lease_is_not_begun() {
 async fn what_is_read_after_its_lease_is_not_begun() {
     let server = Server::start();
     let queues = Queues::of_numbers(builder(&server)).await;
-    let receiver = queues.ready.receiver().lease(ms(300));
+    let receiver = queues.ready.receiver().lease(ms(3000));
     queues.ready.put(&1).await.unwrap();
     let mut receiving = unread(receiver.receive()).await;
     let url = server.url();

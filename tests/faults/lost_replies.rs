@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
-use redelay::ErrorKind;
 use redelay::delayed_queue::{Offered, Overlap, Schedule};
+use redelay::{ErrorKind, codec};
 use redelay_fixture::redis::Value;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
@@ -550,8 +550,7 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
     ];
     let (server, proxy) = server_and_proxy().await;
     for (name, command, call) in calls {
-        let client = still_builder(&proxy).command_timeout(ms(1_000));
-        let queues = Queues::of_numbers(client).await;
+        let queues = Queues::of_numbers(still_builder(&proxy)).await;
         queues.ready.put(&1).await.unwrap();
         queues.delayed.offer(&1, MINUTE).await.unwrap();
         queues.delayed.expire(MINUTE).await.unwrap();
@@ -575,7 +574,11 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
             proxy.refuse(true);
             proxy.cut();
         };
-        let ((), result) = tokio::join!(losing, call(queues));
+        // For this call only.
+        let client = queues.client.with_timeout(ms(3_000));
+        let ready = client.blocking_queue("q", codec::Long);
+        let delayed = client.delayed_queue(&ready);
+        let ((), result) = tokio::join!(losing, call(Queues { client, ready, delayed }));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::OutcomeUnknown, "{name}");
         proxy.refuse(false);
         proxy.hold_replies(false);
@@ -588,12 +591,13 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
 #[tokio::test]
 async fn destroy_waits_for_the_transfer_in_flight() {
     let (server, proxy) = server_and_proxy().await;
-    behind(&proxy).await.delayed.offer(&1, ms(1_000)).await.unwrap();
-    let Queues { client, delayed, .. } = Queues::of_numbers(builder(&proxy)).await;
+    behind(&proxy).await.delayed.offer(&1, ms(4_000)).await.unwrap();
+    let patient = builder(&proxy).command_timeout(MINUTE);
+    let Queues { client, delayed, .. } = Queues::of_numbers(patient).await;
     // The reply says when the next call will be.
     until_async("looked", || async { client.stats().transfers > 0 }).await;
     // A call that is a moment early is followed by another.
-    proxy.delay(ms(500));
+    proxy.delay(ms(4_000));
     until_async("moved", || async { server.list("q").len() == 1 }).await;
     let mut destroy = task::spawn(delayed.destroy());
     assert_pending!(destroy.poll());
@@ -609,7 +613,7 @@ async fn destroy_waits_for_the_transfer_in_flight() {
 #[tokio::test]
 async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
     let (server, proxy) = server_and_proxy().await;
-    for wait in [None, Some(ms(1_500))] {
+    for wait in [None, Some(ms(4_000))] {
         let Queues { ready, .. } = behind(&proxy).await;
         let moving = async {
             match wait {
@@ -639,7 +643,7 @@ async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
 async fn a_timed_move_is_seen_through() {
     let (server, proxy) = server_and_proxy().await;
     let Queues { ready, .. } = behind(&proxy).await;
-    let moving = ready.poll_last_and_offer_first_to_timeout("d", ms(1_500));
+    let moving = ready.poll_last_and_offer_first_to_timeout("d", ms(4_000));
     let late = async {
         until_async("parked", || async { server.blocked_clients() == 1 }).await;
         proxy.hold_replies(true);

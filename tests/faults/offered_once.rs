@@ -42,7 +42,7 @@ async fn offered_while<T>(
 /// The offer must succeed, and nothing of it may be left.
 async fn between_two_tries(meanwhile: impl AsyncFn(&Queues<i64>)) {
     let server = Server::start();
-    let (ticket, _offering, ()) = offered_while(&server, ms(5_000), meanwhile).await;
+    let (ticket, _offering, ()) = offered_while(&server, MINUTE, meanwhile).await;
     let ticket = ticket.expect("an answer that is known");
     assert_eq!(server.zset(TIMEOUT_SET), [], "it is not stored again");
     let other = Queues::of_numbers(still_builder(&server)).await;
@@ -137,7 +137,7 @@ async fn the_clock_was_set() {
 /// A try that waits for a connection does not put the entry off, and the ticket says when it is due.
 #[tokio::test]
 async fn an_outage_is_not_added_to_the_delay() {
-    const OUTAGE: Duration = Duration::from_secs(2);
+    const OUTAGE: Duration = Duration::from_secs(5);
     for executed in [false, true] {
         let server = Server::start();
         let proxy = Proxy::start(server.port());
@@ -166,7 +166,7 @@ async fn an_outage_is_not_added_to_the_delay() {
         let [(_, score)] = &server.zset(TIMEOUT_SET)[..] else { panic!("one entry") };
         let asked = called.duration_since(SystemTime::UNIX_EPOCH).unwrap() + HOUR;
         let late = *score - asked.as_secs_f64() * 1e3;
-        assert!((-2.0..1000.0).contains(&late), "executed: {executed}; late by {late} ms");
+        assert!((-2.0..4000.0).contains(&late), "executed: {executed}; late by {late} ms");
         let due = ticket.due().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         assert!(
             (due.as_secs_f64() * 1e3 - score).abs() < 1.5,
@@ -186,14 +186,14 @@ async fn a_wait_for_a_connection_is_not_added_to_the_delay() {
     until_async("the connection is lost", || async { !offering.client.stats().connected }).await;
     let called = SystemTime::now();
     let heal = async {
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
         proxy.refuse(false);
     };
     let (ticket, ()) = tokio::join!(offering.delayed.offer(&1, HOUR), heal);
     let asked = called.duration_since(SystemTime::UNIX_EPOCH).unwrap() + HOUR;
     let due = ticket.unwrap().due().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let late = due.as_secs_f64() - asked.as_secs_f64();
-    assert!((-0.002..1.0).contains(&late), "late by {late} s");
+    assert!((-0.002..4.0).contains(&late), "late by {late} s");
 }
 
 /// Receipts do not stay, however many calls there are at a time.

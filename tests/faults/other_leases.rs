@@ -8,7 +8,7 @@ use futures::future::join_all;
 use redelay::worker::Context;
 use redelay::{Client, Delivery, Receiver, Worker};
 use redelay_fixture::{Proxy, Server, until_async_within};
-use redelay_support::{LEASES, MINUTE, Queues, builder, ms};
+use redelay_support::{LEASES, MINUTE, Queues, builder, is_soak, ms};
 use tokio::time::{sleep, timeout};
 
 use super::receivers::{count, is_drained};
@@ -19,7 +19,9 @@ fn bound(dead: Duration) -> Duration {
 }
 
 /// For a busy machine.
-const MARGIN: Duration = ms(8000);
+fn margin() -> Duration {
+    if is_soak() { ms(8000) } else { MINUTE }
+}
 
 /// A process that has received all that was ready, and is cut off for ever.
 struct Dead {
@@ -45,7 +47,7 @@ impl Dead {
 
     /// Waits until they have been received again.
     async fn are_received_again(&self, server: &Server, lease: Duration, what: &str) {
-        let limit = (bound(lease) + MARGIN).saturating_sub(self.died.elapsed());
+        let limit = (bound(lease) + margin()).saturating_sub(self.died.elapsed());
         let is_done = || async { is_drained(server) };
         if timeout(limit, until_async_within(2 * MINUTE, what, is_done)).await.is_err() {
             let control: Vec<String> = server.get(["HGETALL", redelay_support::CONTROL]);
@@ -199,7 +201,7 @@ async fn processes_that_start_again_and_again_deliver_again() {
                 sleep(ms(period)).await;
             }
         };
-        let limit = bound(ms(lease)) + ms(3 * period) + MARGIN;
+        let limit = bound(ms(lease)) + ms(3 * period) + margin();
         let is_in_time = timeout(limit, again).await.is_ok();
         assert!(is_in_time, "a lease of {lease} ms, a process every {period} ms: not within {limit:?}");
         println!("a lease of {lease} ms, a process every {period} ms: after {:.1?}", dead.died.elapsed());

@@ -7,7 +7,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use redelay_fixture::{Server, until_async_within};
+use redelay_fixture::{Server, until_async};
 use redelay_support::{ms, part};
 
 use crate::ledger::{Offered, Price};
@@ -201,10 +201,7 @@ async fn a_frozen_server() {
         let before = count(Offered::Acknowledged);
         server.freeze();
         // Longer than the command timeout, so every offer in flight is given up.
-        until_async_within(Duration::from_secs(30), "offers fail", || async {
-            count(Offered::Unknown) + count(Offered::Refused) >= 4
-        })
-        .await;
+        until_async("offers fail", || async { count(Offered::Unknown) + count(Offered::Refused) >= 4 }).await;
         server.thaw();
         assert!(count(Offered::Acknowledged) <= before + 8, "acknowledged by a frozen server");
     })

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use futures::StreamExt;
 use redelay::delayed_queue::EntryFormat;
 use redelay::{BlockingQueue, Client};
-use redelay_fixture::{Server, until_async_within};
+use redelay_fixture::{Server, until_async, until_async_within};
 use redelay_support::{MINUTE, ORDERED_LIST, TARGET, TIMEOUT_SET};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -240,7 +240,7 @@ impl Load {
         let begun = Instant::now();
         let goal = self.ledger.record().taken.len() + more;
         let reached = || async { self.ledger.record().taken.len() >= goal };
-        until_async_within(Duration::from_secs(30), "the load goes on", reached).await;
+        until_async("the load goes on", reached).await;
         begun.elapsed()
     }
 

@@ -7,7 +7,8 @@ use redelay::worker::Context;
 use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, JOBS, MINUTE, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, ms, soon, text_queues,
+    HOUR, JOBS, MINUTE, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, end_leases, ms, soon,
+    text_queues,
 };
 use tokio::time::timeout;
 
@@ -171,11 +172,7 @@ async fn a_job_is_cancelled_in_every_state_and_one_in_flight_is_not_delivered_ag
         held.is_free("it was to be retried").await;
     }
     for end in ["ack", "reject", "snooze", "lease"] {
-        let receiver = held
-            .ready
-            .receiver()
-            .lease(ms(if end == "lease" { 200 } else { 60_000 }))
-            .extend_for(Duration::ZERO);
+        let receiver = held.ready.receiver().extend_for(Duration::ZERO);
         assert!(matches!(held.offer("1", Duration::ZERO).await, Offered::Stored(_)));
         let delivery = soon(receiver.receive()).await.unwrap();
         assert_eq!(held.delayed.job("a").cancel().await.unwrap(), Cancelled::Requested);
@@ -185,6 +182,7 @@ async fn a_job_is_cancelled_in_every_state_and_one_in_flight_is_not_delivered_ag
             "snooze" => delivery.snooze(ms(1)).await.unwrap(),
             _ => {
                 std::mem::forget(delivery);
+                end_leases(&held.server);
                 until_async("the lease has ended", || async {
                     held.ready.receiver().try_receive().await.unwrap().is_none() && held.is().await.is_none()
                 })
@@ -352,10 +350,10 @@ async fn a_sweep_frees_ids_of_payloads_that_others_have_taken() {
     assert_eq!(soon(ready.take()).await.unwrap(), "b");
     assert_eq!(soon(ready.take()).await.unwrap(), "c");
     until_async("the others are free", || async { ids() == ["d"] }).await;
+    let flag: Option<String> = server.get(["HGET", "redelay:control:{q}", "notes"]);
+    assert_eq!(flag.as_deref(), Some("1"), "there is one more");
     assert!(delayed.job("d").cancel().await.unwrap().is_removed());
     assert_eq!(server.get::<usize, _>(["HLEN", NOTES]), 0);
-    let flag: Option<String> = server.get(["HGET", "redelay:control:{q}", "notes"]);
-    assert_eq!(flag.as_deref(), Some("1"));
     until_async("receivers look for no notes any more", || async {
         server.get::<Option<String>, _>(["HGET", "redelay:control:{q}", "notes"]).is_none()
     })

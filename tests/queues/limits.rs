@@ -9,7 +9,7 @@ use redelay::blocking_queue::RateLimit;
 use redelay::{BlockingQueue, Client, ErrorKind, Worker};
 use redelay_fixture::{Server, until_async, until_async_within};
 use redelay_support::{
-    CONTROL, INBOX, MINUTE, Queues, TARGET, is_soak, ms, soon, still_builder, still_text_queues,
+    CONTROL, INBOX, MINUTE, Queues, TARGET, end_leases, is_soak, ms, soon, still_builder, still_text_queues,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -250,11 +250,11 @@ async fn a_message_of_a_dead_process_counts_until_its_lease_ends() {
     ready.put("1").await.unwrap();
     let (dead, theirs, _) = still_text_queues(&server).await;
     // Not extended, as if its process were dead.
-    let lease = Duration::from_secs(2);
-    let held = soon(theirs.receiver().lease(lease).extend_for(Duration::ZERO).receive()).await.unwrap();
+    let held = soon(theirs.receiver().extend_for(Duration::ZERO).receive()).await.unwrap();
     ready.put("2").await.unwrap();
-    let receiver = ready.receiver().lease(lease);
+    let receiver = ready.receiver();
     assert!(receiver.try_receive().await.unwrap().is_none(), "no room");
+    end_leases(&server);
     let mut received = Vec::new();
     for _ in 0..2 {
         let delivery = soon(receiver.receive()).await.unwrap();

@@ -14,12 +14,19 @@ async fn client(server: &Server) -> Client {
 async fn an_offer_is_taken_when_it_is_due() {
     let server = Server::start();
     let (client, ready, delayed) = text_queues(&server).await;
-    let begun = Instant::now();
-    let delay = Duration::from_millis(150);
-    delayed.offer(&text("a"), delay).await.unwrap();
-    assert_eq!(delayed.len().await.unwrap(), 1);
-    assert_eq!(ready.take().await.unwrap(), "a");
-    assert!(begun.elapsed() >= delay, "early by {:?}", delay - begun.elapsed());
+    // On a busy machine, it may be due before anybody can look.
+    for delay in [150, 1_000, 10_000, 100_000].map(Duration::from_millis) {
+        let begun = Instant::now();
+        delayed.offer(&text("a"), delay).await.unwrap();
+        let pending = delayed.len().await.unwrap();
+        let is_in_time = begun.elapsed() < delay;
+        assert!(pending == 1 || !is_in_time, "{pending} pending");
+        assert_eq!(ready.take().await.unwrap(), "a");
+        assert!(begun.elapsed() >= delay, "early by {:?}", delay - begun.elapsed());
+        if is_in_time {
+            break;
+        }
+    }
     assert!(delayed.is_empty().await.unwrap());
     client.shutdown().await;
     until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
@@ -287,13 +294,13 @@ async fn moving_from_list_to_list() {
     let (_client, ready, _delayed) = text_queues(&server).await;
     ready.offer_all([&text("a"), &text("b"), &text("c")]).await.unwrap();
     assert_eq!(ready.poll_last_and_offer_first_to("{q}other").await.unwrap().as_deref(), Some("c"));
-    let exact = Duration::from_millis(50);
     assert_eq!(
-        ready.poll_last_and_offer_first_to_timeout("{q}other", exact).await.unwrap().as_deref(),
+        ready.poll_last_and_offer_first_to_timeout("{q}other", HOUR).await.unwrap().as_deref(),
         Some("b")
     );
     assert_eq!(ready.take_last_and_offer_first_to("{q}other").await.unwrap(), "a");
     assert_eq!(ready.poll_last_and_offer_first_to("{q}other").await.unwrap(), None);
+    let exact = Duration::from_millis(50);
     assert_eq!(ready.poll_last_and_offer_first_to_timeout("{q}other", exact).await.unwrap(), None);
     let waiting = ready.poll_last_and_offer_first_to_timeout("{q}other", HOUR);
     let put = async {

@@ -83,11 +83,13 @@ async fn what_can_be_read_by_now_is_put_back_and_delivered_when_it_is_due() {
     set_aside(&server, "1", &good("overdue"));
     let soon_due = format!("{}.25", now_ms() + 300);
     set_aside(&server, &soon_due, &good("soon due"));
-    let quarantined = delayed.quarantine().read(None, 2).await.unwrap();
+    set_aside(&server, "32503680000000.25", &good("not due"));
+    let quarantined = delayed.quarantine().read(None, 3).await.unwrap();
+    assert!(delayed.quarantine().requeue(&quarantined[2]).await.unwrap());
+    assert_eq!(delayed.read_all().await.unwrap(), ["later", "not due"], "it comes last");
     assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), "overdue", "it was announced");
     assert!(delayed.quarantine().requeue(&quarantined[1]).await.unwrap());
-    assert_eq!(delayed.read_all().await.unwrap(), ["later", "soon due"], "it comes last");
     assert_eq!(soon(ready.take()).await.unwrap(), "soon due", "it was announced");
     let due = quarantined[1].due.unwrap();
     assert!(SystemTime::now() >= due, "not early");
@@ -96,7 +98,7 @@ async fn what_can_be_read_by_now_is_put_back_and_delivered_when_it_is_due() {
         assert!(!delayed.quarantine().remove(quarantined).await.unwrap());
     }
     assert_eq!(delayed.quarantine().len().await.unwrap(), 0);
-    assert_eq!(delayed.read_all().await.unwrap(), ["later"]);
+    assert_eq!(delayed.read_all().await.unwrap(), ["later", "not due"]);
 }
 
 #[tokio::test]

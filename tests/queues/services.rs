@@ -50,7 +50,7 @@ async fn layers_apply() {
     // The inner layer is nearer to the handler: waiting for a place does not count.
     let service = ServiceBuilder::new()
         .concurrency_limit(2)
-        .timeout(Duration::from_secs(1))
+        .timeout(Duration::from_secs(4))
         .service(service_fn(handler));
     let worker = Worker::new(&ready).concurrency(10).backoff(Backoff::fixed(ms(1)));
     let stopped = run!(worker, service, done.load(Ordering::SeqCst) == 10);

@@ -112,8 +112,8 @@ async fn takers_are_counted_while_they_wait() {
 async fn a_transfer_that_fails_says_why() {
     let server = Server::start();
     let (client, ready, delayed) = number_queues(&server).await;
-    delayed.offer(&1, ms(200)).await.unwrap();
     server.cmd(["SET", "q", "of another type"]);
+    delayed.offer(&1, ms(1)).await.unwrap();
     until_async("it has failed", || async { client.stats().failed_transfers > 0 }).await;
     let error = client.stats().last_error.expect("an error");
     assert!(error.message.contains("queue `q`") && error.message.contains("WRONGTYPE"), "{error:?}");

@@ -9,7 +9,7 @@ use futures::stream;
 use redelay::worker::{Backoff, Context, OnUndecodable, Outcome, Stopped};
 use redelay::{BlockingQueue, ErrorKind, Worker, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{DEAD, HOUR, LEASES, MESSAGES, MINUTE, ms, number_queues, slowly, soon};
+use redelay_support::{DEAD, HOUR, LEASES, MESSAGES, ms, number_queues, slowly, soon};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
@@ -213,7 +213,7 @@ async fn a_client_that_takes_no_more_ends_its_workers() {
 /// Case 41.
 #[tokio::test]
 async fn a_stop_waits_for_the_grace_and_releases_the_rest() {
-    for (grace, expected) in [(MINUTE, (1, 0)), (ms(200), (0, 1))] {
+    for (grace, takes, expected) in [(HOUR, ms(2000), (1, 0)), (ms(200), HOUR, (0, 1))] {
         let server = Server::start();
         let (_client, ready, _) = number_queues(&server).await;
         ready.put(&7).await.unwrap();
@@ -224,7 +224,7 @@ async fn a_stop_waits_for_the_grace_and_releases_the_rest() {
                 let begun = begun.clone();
                 async move {
                     begun.store(true, Ordering::SeqCst);
-                    sleep(ms(2000)).await;
+                    sleep(takes).await;
                 }
             }
         };
@@ -293,10 +293,13 @@ async fn the_stop_of_three_queues_takes_one_grace() {
     let worker = Worker::strict(&queues).concurrency(3).grace(ms(1500));
     let running = tokio::spawn(worker.run_with_signals(stop.signals(), handler));
     until_async("begun", || async { begun.load(Ordering::SeqCst) == 3 }).await;
-    let signalled = Instant::now();
-    stop.signal();
-    let stopped = slowly(soon(running)).await.unwrap().unwrap();
-    assert!(signalled.elapsed() < ms(4000), "{:?}", signalled.elapsed());
+    let (stopped, took) = slowly(async {
+        let signalled = Instant::now();
+        stop.signal();
+        (soon(running).await.unwrap().unwrap(), signalled.elapsed())
+    })
+    .await;
+    assert!(took < ms(4000), "{took:?}");
     assert_eq!((stopped.released, begun.load(Ordering::SeqCst)), (3, 3), "nothing begins after the signal");
 }
 
@@ -412,7 +415,7 @@ async fn a_dropped_worker_leaves_its_messages_to_others() {
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;
     ready.offer_all(&(0..20).collect::<Vec<_>>()).await.unwrap();
-    let worker = Worker::new(&ready).backoff(Backoff::fixed(Duration::ZERO)).lease(ms(500));
+    let worker = Worker::new(&ready).backoff(Backoff::fixed(Duration::ZERO));
     let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), |_: i64| sleep(HOUR)));
     until_async("begun", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 10 }).await;
     running.abort();

@@ -73,8 +73,9 @@ async fn replicas_take_no_more_time_than_the_call_has() {
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
-    let offer = soon(async { delayed.offer(&1, HOUR).timeout(ms(200)).await }).await;
-    let put = soon(client.with_timeout(ms(200)).blocking_queue("q", codec::Long).put(&2)).await;
+    let offer = async { delayed.offer(&1, HOUR).timeout(ms(3000)).await };
+    let hasty = client.with_timeout(ms(3000)).blocking_queue("q", codec::Long);
+    let (offer, put) = soon(async { tokio::join!(offer, hasty.put(&2)) }).await;
     for error in [offer.unwrap_err(), put.unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
         assert!(error.to_string().contains("has executed the call"), "{error}");
@@ -87,7 +88,7 @@ async fn replicas_take_no_more_time_than_the_call_has() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_replicas_than_there_are() {
     let server = Server::start();
-    let builder = Client::builder().url(server.url()).replicas(1, ms(50)).command_timeout(ms(400));
+    let builder = Client::builder().url(server.url()).replicas(1, ms(50)).command_timeout(MINUTE);
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);

@@ -127,8 +127,17 @@ async fn the_clock_of_the_server_jumps_both_ways() {
     assert_eq!(take().await, 10);
 
     // Back: an entry that was almost due is due in an hour, and the client does not keep asking for it.
-    offer(20, Duration::from_millis(200)).await;
-    clock.set(0);
+    for tries in 1.. {
+        offer(20, Duration::from_millis(200)).await;
+        clock.set(0);
+        if !clock.server.zset(TIMEOUT_SET).is_empty() {
+            break;
+        }
+        // On a busy machine, it was due before.
+        assert!(tries < 10, "it was due each time");
+        assert_eq!(take().await, 20);
+        clock.set(3600);
+    }
     let scripts = || clock.server.command_calls("evalsha");
     let (begun, before) = (Instant::now(), scripts());
     assert_eq!(ready.poll_timeout(Duration::from_secs(3)).await.unwrap(), None);

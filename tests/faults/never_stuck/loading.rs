@@ -1,9 +1,8 @@
 //! A server that answers `LOADING` while it reads its append-only file.
 
 use std::thread;
-use std::time::Duration;
 
-use redelay_fixture::{Proxy, Server, redis, until_async_within};
+use redelay_fixture::{Proxy, Server, redis, until_async};
 
 use super::rig::finish;
 use crate::workload::{Crew, Load};
@@ -29,7 +28,7 @@ async fn a_server_that_is_loading() {
         scope.spawn(|| server.start_again());
     });
     let refused = || async { server.info("errorstats").contains("errorstat_LOADING") };
-    until_async_within(Duration::from_secs(30), "clients have received LOADING", refused).await;
+    until_async("clients have received LOADING", refused).await;
     load.goes_on(100).await;
     println!("{:?}", finish(&server, &proxy, &mut load).await.unwrap());
 }

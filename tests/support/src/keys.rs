@@ -50,6 +50,17 @@ pub const DEAD_MESSAGES: &str = "redelay:dead-messages:{q}";
 /// The hash of what concerns all receivers.
 pub const CONTROL: &str = "redelay:control:{q}";
 
+/// Lets all leases have ended, as if their time were over.
+///
+/// # Panics
+/// Panics if the server does not answer.
+pub fn end_leases(server: &Server) {
+    const END: &str = "for _, lease in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    redis.call('ZADD', KEYS[1], 1, lease)
+end";
+    server.cmd(["EVAL", END, "1", LEASES]);
+}
+
 /// All keys, except those by which the server remembers for a while what was offered, popped or returned.
 #[must_use]
 pub fn keys(server: &Server) -> Vec<Vec<u8>> {

@@ -23,7 +23,7 @@ pub use clients::{
 pub use keys::{
     CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES,
     ORDERED_LIST, QUARANTINE, REBUILD, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET,
-    TIMEOUT_SET, everything, keys, lasting,
+    TIMEOUT_SET, end_leases, everything, keys, lasting,
 };
 pub use part::{Part, is_soak, part, rounds, seed};
 pub use recorded::{Listener, Listening, Recorded};

@@ -13,10 +13,15 @@ const READING: [&[&str]; 5] =
 #[test]
 fn without_a_server() {
     let port = Port::reserve();
-    for words in READING {
-        let url = format!("redis://127.0.0.1:{}", port.number());
-        let output = program().env("REDIS_URL", &url).arg("--timeout=300ms").args(words).output().unwrap();
-        let said = super::Ran::new(&output).failed(3);
+    let url = format!("redis://127.0.0.1:{}", port.number());
+    let start = |words: &&[&str]| {
+        let mut command = program();
+        command.env("REDIS_URL", &url).arg("--timeout=4s").args(*words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    // All at once, because each of them waits.
+    for child in READING.each_ref().map(start) {
+        let said = super::Ran::new(&child.wait_with_output().unwrap()).failed(3);
         assert!(said.contains(&format!("127.0.0.1:{}", port.number())), "{said}");
         assert!(said.contains("is a server running there"), "{said}");
     }

@@ -10,8 +10,8 @@ use redelay_support::{HOUR, MINUTE, ms, soon, text_queues};
 #[tokio::test]
 async fn a_paid_order_never_fires_and_an_extended_one_fires_at_its_new_time() {
     // The paid order would be due before the extended one.
-    const PAID: Duration = Duration::from_secs(3);
-    const EXTENDED: Duration = Duration::from_secs(4);
+    const PAID: Duration = Duration::from_secs(6);
+    const EXTENDED: Duration = Duration::from_secs(7);
     let server = Server::start();
     let (client, due, unpaid) = text_queues(&server).await;
     assert!(matches!(place(&unpaid, "order-1", "coffee", PAID).await.unwrap(), Offered::Stored(_)));
