@@ -62,7 +62,11 @@ impl Signature {
 /// of these.
 #[cold]
 pub(crate) fn of_another_codec(payload: &[u8], own: &[Signature]) -> String {
-    match Signature::of(payload) {
+    let found = match Signature::of(payload) {
+        Some(Signature::Json) if own.contains(&Signature::Json) => inside_json(payload),
+        found => found,
+    };
+    match found {
         Some(found) if !own.contains(&found) => format!("; this looks like {}", found.name()),
         _ => String::new(),
     }
@@ -182,6 +186,23 @@ fn of_json(payload: &[u8]) -> Option<Signature> {
         [b'"', .., b'"'] => Some(Signature::Json),
         _ => None,
     }
+}
+
+/// The format that names classes within JSON which does not begin with one. Only `wrapper_array()` reads a
+/// class in front of an object, so that one comes first.
+fn inside_json(payload: &[u8]) -> Option<Signature> {
+    let searched = &payload[..payload.len().min(SEARCHED)];
+    let opens = |byte: &u8| matches!(byte, b'[' | b'{');
+    let begun = (0..searched.len()).filter(|at| opens(&searched[*at]));
+    let mut found = None;
+    for signature in begun.filter_map(|at| of_json(&searched[at..])) {
+        match signature {
+            Signature::WrapperArray => return Some(signature),
+            Signature::Json => {}
+            _ => found = Some(signature),
+        }
+    }
+    found
 }
 
 /// Whether a text looks like the name of a Java class with its package: `com.acme.Order$Line`.

@@ -9,7 +9,7 @@ use radix::{BINARY, DECIMAL};
 
 use super::ParseError;
 use super::exact;
-use super::value_slot::scalar;
+use super::value_slot::{Plain, scalar};
 
 /// A `java.math.BigInteger`: an integer of any length.
 ///
@@ -288,6 +288,9 @@ impl From<BigInteger> for BigDecimal {
         Self::new(number, 0)
     }
 }
+
+impl Plain for BigInteger {}
+impl Plain for BigDecimal {}
 
 scalar! {
     BigInteger "redisson::java::java.math.BigInteger" |value, output| output.collect_str(value),

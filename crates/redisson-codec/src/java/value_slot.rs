@@ -13,13 +13,14 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::str::FromStr;
 
-use serde::de::Visitor;
 use serde::de::value::UnitDeserializer;
+use serde::de::{Error as _, Expected, SeqAccess, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use super::Value;
 use super::refuse::refuse;
+use super::{ParseError, Value};
 use crate::shown::shown;
 
 enum Slot {
@@ -76,6 +77,37 @@ pub(super) fn take_supplied() -> Option<Value> {
 /// The error for a value of another class.
 pub(super) fn wrong_class<E: serde::de::Error>(expected: &str, found: &Value) -> E {
     E::custom(format_args!("expected {expected}, found {}", shown(found.class())))
+}
+
+/// How such a type is read from formats that know nothing of Java.
+pub(super) trait Plain: FromStr<Err = ParseError> {
+    /// From a list of integers, if it can be one.
+    const OF_NUMBERS: Option<OfNumbers<Self>> = None;
+
+    fn of_text(text: &str) -> Result<Self, ParseError> {
+        text.parse()
+    }
+}
+
+pub(super) type OfNumbers<T> = fn(&[i64]) -> Option<T>;
+
+/// Reads a list of integers.
+pub(super) fn of_numbers<'de, T: Plain, A: SeqAccess<'de>>(
+    mut list: A,
+    expected: &dyn Expected,
+) -> Result<T, A::Error> {
+    // None has more.
+    const MOST: usize = 7;
+    let Some(of_numbers) = T::OF_NUMBERS else {
+        return Err(A::Error::invalid_type(Unexpected::Seq, expected));
+    };
+    let mut numbers = Vec::with_capacity(MOST);
+    while numbers.len() <= MOST
+        && let Some(number) = list.next_element()?
+    {
+        numbers.push(number);
+    }
+    of_numbers(&numbers).ok_or_else(|| A::Error::invalid_value(Unexpected::Seq, expected))
 }
 
 /// Accepts only a unit, which a type serializes after it has stored its value.
@@ -173,7 +205,11 @@ macro_rules! scalar {
                     }
 
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$kind, E> {
-                        text.parse().map_err(E::custom)
+                        $crate::java::value_slot::Plain::of_text(text).map_err(E::custom)
+                    }
+
+                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<$kind, A::Error> {
+                        $crate::java::value_slot::of_numbers(list, &self)
                     }
 
                     fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$kind, E> {

@@ -76,7 +76,7 @@ fn unexpected(shape: &Shape, choice: &Choice, found: &str, at: u32) -> Failure {
 fn class<'n>(reader: &ValueReader<'n, '_>) -> Option<(&'n str, u32)> {
     match &reader.node.is {
         _ if reader.context.mapper.typing == Typing::Nowhere => None,
-        Is::Object(entries) => split_class(entries, reader.context.mapper.typing == Typing::Property).0,
+        Is::Object(entries) => split_class(entries, reader.context.mapper.typing.is_property()).0,
         Is::Array(pair) | Is::Bare(pair) => {
             let [class, _] = &pair[..] else { return None };
             let name = as_text(class)?;
