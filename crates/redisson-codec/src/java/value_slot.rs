@@ -11,7 +11,7 @@
 //! Other formats never touch the slot and see the inside of the newtype. Nothing else runs between the two
 //! calls.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,55 +23,71 @@ use super::refuse::refuse;
 use super::{ParseError, Value};
 use crate::shown::shown;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
     Empty,
-    /// The next value that is serialized stores itself here.
+    /// The next value that is serialized stores itself in [`VALUE`].
     Requested,
-    Full(Value),
+    /// It is in [`VALUE`].
+    Full,
 }
 
 thread_local! {
-    static SLOT: RefCell<Slot> = const { RefCell::new(Slot::Empty) };
+    // Apart from the value, since what need not be dropped is faster to reach.
+    static SLOT: Cell<Slot> = const { Cell::new(Slot::Empty) };
+    static VALUE: Cell<Option<Value>> = const { Cell::new(None) };
 }
 
-/// The value of a type that serializes as such a newtype. For codecs, in `serialize_newtype_struct`.
-pub(crate) fn capture<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
-    SLOT.set(Slot::Requested);
-    // This fails for any other type, and then the slot is not full.
-    let _ = inside.serialize(OnlyUnit);
+#[inline]
+fn fill(value: Value) {
+    VALUE.set(Some(value));
+    SLOT.set(Slot::Full);
+}
+
+#[inline]
+fn take() -> Option<Value> {
     match SLOT.replace(Slot::Empty) {
-        Slot::Full(value) => Some(value),
+        Slot::Full => VALUE.take(),
         _ => None,
     }
 }
 
+/// The value of a type that serializes as such a newtype. For codecs, in `serialize_newtype_struct`.
+#[inline]
+pub(crate) fn capture<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
+    SLOT.set(Slot::Requested);
+    // This fails for any other type, and then the slot is not full.
+    let _ = inside.serialize(OnlyUnit);
+    take()
+}
+
 /// Passes a value to the visitor of such a newtype. For codecs, in `deserialize_newtype_struct`.
+#[inline]
 pub(crate) fn supply<'de, V: Visitor<'de>, E: serde::de::Error>(
     value: Value,
     visitor: V,
 ) -> Result<V::Value, E> {
-    SLOT.set(Slot::Full(value));
+    fill(value);
     let given = visitor.visit_newtype_struct(UnitDeserializer::new());
-    SLOT.set(Slot::Empty);
+    take();
     given
 }
 
 /// Stores the value if a codec requested it, and says whether it did. For the types, in `Serialize` of the
 /// inside.
+#[inline]
 pub(super) fn store_if_requested(value: impl FnOnce() -> Value) -> bool {
-    let asked = matches!(SLOT.replace(Slot::Empty), Slot::Requested);
+    let asked = SLOT.replace(Slot::Empty) == Slot::Requested;
     if asked {
-        SLOT.set(Slot::Full(value()));
+        fill(value());
     }
     asked
 }
 
 /// The value that a codec supplied, if any. For the types, in their visitor.
+#[inline]
 pub(super) fn take_supplied() -> Option<Value> {
-    match SLOT.replace(Slot::Empty) {
-        Slot::Full(value) => Some(value),
-        _ => None,
-    }
+    take()
 }
 
 /// The error for a value of another class.

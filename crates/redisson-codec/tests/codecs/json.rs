@@ -326,7 +326,8 @@ fn errors_say_where_and_quote_nothing() {
     number(b"5000000000", "invalid value: integer, expected i32 at line 1 column 10");
     let strict = |payload: &[u8], says| refused::<Strict>(&Json, payload, says);
     strict(br#"{"a":"SECRET`, there are no SECRET"}"#, "unknown variant, expected one of `NEW`, `PAID`");
-    strict(br#"{"SECRET":1}"#, "unknown field, expected `a` at line 1 column 9");
+    strict(br#"{"other":1}"#, "unknown field `other`, expected `a` at line 1 column 8");
+    strict(br#"{"of SECRET`, expected `SECRET":1}"#, "unknown field, expected `a` at line 1 column 31");
     strict(b"{}", "missing field `a` at line 1 column 2");
     refused::<Never>(
         &Json,

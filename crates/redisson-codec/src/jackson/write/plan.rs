@@ -92,8 +92,9 @@ pub(super) enum Content {
     Plain,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct StructPlan {
+    pub(super) class: &'static str,
     /// As they are declared in Rust.
     pub(super) fields: Vec<FieldPlan>,
     /// How many of them come first, whatever their names.
@@ -164,7 +165,12 @@ impl Plan {
     }
 
     fn new<F: Format>(shape: &'static Shape, typing: Typing) -> Plan {
-        let structs = shape.structs.iter().map(|_| StructPlan::default()).collect();
+        let structs = shape.structs.iter().map(|found| StructPlan {
+            class: &found.class,
+            fields: Vec::new(),
+            pinned: 0,
+        });
+        let structs = structs.collect();
         let plan = Plan { sites: Vec::new(), structs };
         let mut planner = Planner::<F> { shape, typing, plan, known: HashMap::new(), format: PhantomData };
         planner.site(shape.root(), Position::Root, true);
