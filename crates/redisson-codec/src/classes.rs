@@ -34,8 +34,8 @@
 //!
 //! # Text
 //! A description in text is the part of Java that says what is in an object. Names of `java.lang`,
-//! `java.util`, `java.time` and `java.math` need no package, and what has no meaning here is skipped: comments,
-//! annotations, and words such as `public`. Methods and the values of fields are left out:
+//! `java.util`, `java.time` and `java.math` need no package, and what has no meaning here is skipped:
+//! comments, annotations, and words such as `public`. Methods and the values of fields are left out:
 //!
 //! ```
 //! # use redisson_codec::classes::Classes;

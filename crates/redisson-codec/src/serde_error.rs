@@ -12,8 +12,8 @@ const MOST: usize = 500;
 /// The message of a serde error without the value it quotes.
 ///
 /// serde quotes the value in full: `invalid type: string "…", expected i32`. A payload may contain what must
-/// not be logged, so only the kind of the value stays, and the name of an unknown field. A message in the words of the type's own `Deserialize`
-/// is only shortened.
+/// not be logged, so only the kind of the value stays, and the name of an unknown field. A message in the
+/// words of the type's own `Deserialize` is only shortened.
 pub(crate) fn without_values(error: &impl Display) -> String {
     const QUOTING: [&str; 4] = ["invalid type: ", "invalid value: ", "unknown variant ", "unknown field "];
     // The expectation comes last; the value itself may contain these words.
