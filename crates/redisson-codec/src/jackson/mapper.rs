@@ -153,7 +153,8 @@ impl Mapper {
     /// let codec = JsonJackson.with_mapper(Mapper::new().class_property());
     /// let order = Order { user: Some(7) };
     /// assert_eq!(codec.encode(&order)?, br#"{"@class":"com.acme.Order","user":7}"#);
-    /// assert_eq!(JsonJackson.encode(&order)?, br#"{"@class":"com.acme.Order","user":["java.lang.Long",7]}"#);
+    /// let redisson = JsonJackson.encode(&order)?;
+    /// assert_eq!(redisson, br#"{"@class":"com.acme.Order","user":["java.lang.Long",7]}"#);
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     #[must_use]
