@@ -21,7 +21,7 @@ done
 for codec in kryo5 json-jackson cbor-jackson msgpack-jackson json-jackson-jsr310 json-jackson-iso wrapper-array typed-json; do
     write shapes "$codec" "shapes-$codec"
 done
-for mapper in numbers text wrapper patterns; do
+for mapper in numbers text wrapper patterns typed-numbers typed-text property abstract abstract-property everything everything-property; do
     write mapper "mapper-$mapper" "mapper-$mapper"
 done
 write serialized kryo5 kryo5-serialized

@@ -34,15 +34,15 @@
 //!
 //! # Text
 //! A description in text is the part of Java that says what is in an object. Names of `java.lang`,
-//! `java.util`, `java.time` and `java.math` need no package, and what has no meaning here, such as `public`,
-//! is skipped:
+//! `java.util`, `java.time` and `java.math` need no package, and what has no meaning here is skipped:
+//! comments, annotations, and words such as `public`. Methods and the values of fields are left out:
 //!
 //! ```
 //! # use redisson_codec::classes::Classes;
 //! let classes: Classes = r#"
 //!     abstract class com.acme.Task<T> { String id; List<T> more; transient int tries; }
 //!     class com.acme.Mail extends com.acme.Task<Long> { com.acme.Way way; }
-//!     record com.acme.Line { String sku; int quantity; }
+//!     record com.acme.Line(@NotNull String sku, int quantity) {}
 //!     enum com.acme.Way { SMTP, PIGEON {} }   // {}: this constant has a body
 //! "#.parse()?;
 //! assert_eq!(classes.names().count(), 4);

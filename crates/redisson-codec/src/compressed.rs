@@ -86,11 +86,12 @@ fn decode<T>(
     limit: usize,
     decompress: fn(&[u8], usize) -> Result<Vec<u8>, CodecError>,
 ) -> Result<T, CodecError> {
-    let inner =
-        decompress(payload, limit).map_err(|error| match of_another_codec(payload, &[Signature::ZStd]) {
+    let inner = decompress(payload, limit).map_err(|error| {
+        match of_another_codec(payload, &[Signature::ZStd, Signature::Lz4]) {
             other if other.is_empty() => error,
             other => CodecError::new(format!("{error}{other}")),
-        })?;
+        }
+    })?;
     let values = limit.saturating_mul(MEMORY).saturating_sub(inner.capacity()).max(LEAST_MEMORY);
     memory::within(values, || codec.decode(&inner))
 }

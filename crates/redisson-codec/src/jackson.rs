@@ -101,7 +101,7 @@ fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(
     value: &T,
     mapper: Option<&Arc<Mapper>>,
 ) -> Result<Vec<u8>, CodecError> {
-    let plan = Plan::of::<F, T>(mapper.map_or(Typing::Property, |mapper| mapper.typing))?;
+    let plan = Plan::of::<F, T>(mapper.map_or(Typing::Redisson, |mapper| mapper.typing))?;
     let mut output = Output::take(mapper);
     let writer = ValueWriter::<F>::whole(&mut output, plan);
     let written = match (value as &dyn Any).downcast_ref::<Value>() {
@@ -126,7 +126,7 @@ fn decode<F: Format, T: DeserializeOwned + 'static>(
 ) -> Result<T, CodecError> {
     let wrong = |why: &dyn std::fmt::Display| {
         let own = match mapper.typing {
-            Typing::Property => [F::SIGNATURE, Signature::JsonOfClass, Signature::Json],
+            Typing::Redisson | Typing::Property => [F::SIGNATURE, Signature::JsonOfClass, Signature::Json],
             Typing::Wrapper => [Signature::WrapperArray, Signature::JsonOfClass, Signature::Json],
             Typing::Nowhere => [Signature::Json; 3],
         };

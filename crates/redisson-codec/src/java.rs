@@ -67,7 +67,7 @@
 //! For `@JsonTypeInfo(use = Id.NAME)`, the serde names of the variants are those names, and a word in front
 //! of the enum's class says where Jackson writes them: `tag(type) com.acme.Step` for `property = "type"`,
 //! `wrapper-object com.acme.Step` and `wrapper-array com.acme.Step` for `As.WRAPPER_OBJECT` and
-//! `As.WRAPPER_ARRAY`.
+//! `As.WRAPPER_ARRAY`. The variant of a [`Value`] takes other names, but not with `wrapper-array`.
 //!
 //! The types of this module carry values; they do not calculate. With the features `uuid-1`, `jiff-1`,
 //! `num-bigint-0-5` and `bigdecimal-0-4` they convert to and from the types of those crates.

@@ -26,6 +26,8 @@ use crate::signature::Signature;
 ///   Redisson reads, too, and reads it from nothing else.
 /// * A `java::BigDecimal` or `java::BigInteger` is written as a text, and read from a text or a number, with
 ///   all its digits.
+/// * The times of `java` are written as ISO texts. They are read from them, and from the numbers of Jackson's
+///   `JavaTimeModule`: `[2024,2,29,12,34]`, decimal seconds. A `java::Date` is read from a number and a text.
 /// * JSON has no NaN and no infinities. Redisson writes `"NaN"`; this codec writes `null`, which Java reads
 ///   into a `double` as 0. Do not send them.
 ///

@@ -20,11 +20,12 @@ pub(crate) enum Signature {
     CborJackson,
     MsgPackJackson,
     ZStd,
+    Lz4,
 }
 
 impl Signature {
-    /// The format that the payload has, most likely. Only in JBoss Marshalling, more than a few bytes are
-    /// looked at.
+    /// The format that the payload has, most likely. Only in JBoss Marshalling and LZ4, more than a
+    /// few bytes are looked at.
     pub(crate) fn of(payload: &[u8]) -> Option<Self> {
         let found = match payload {
             [0xac, ..] if is_java_serialization(payload) => Self::JavaSerialization,
@@ -34,7 +35,7 @@ impl Signature {
             [1..=9, ..] if is_kryo(payload) => Self::Kryo5,
             [0x82 | 0x9f | 0xbf, ..] if names_class(payload, 0x60..0x78, 0x78) => Self::CborJackson,
             [0x80..0xa0 | 0xdc..0xe0, ..] if names_class(payload, 0xa0..0xc0, 0xd9) => Self::MsgPackJackson,
-            _ => return of_json(payload),
+            _ => return of_json(payload).or_else(|| is_lz4(payload).then_some(Self::Lz4)),
         };
         Some(found)
     }
@@ -54,6 +55,7 @@ impl Signature {
             Self::CborJackson => "`CborJackson`",
             Self::MsgPackJackson => "`MsgPackJackson`",
             Self::ZStd => "`ZStd` around another codec",
+            Self::Lz4 => "`Lz4V2` around another codec",
         }
     }
 }
@@ -62,7 +64,11 @@ impl Signature {
 /// of these.
 #[cold]
 pub(crate) fn of_another_codec(payload: &[u8], own: &[Signature]) -> String {
-    match Signature::of(payload) {
+    let found = match Signature::of(payload) {
+        Some(Signature::Json) if own.contains(&Signature::Json) => inside_json(payload),
+        found => found,
+    };
+    match found {
         Some(found) if !own.contains(&found) => format!("; this looks like {}", found.name()),
         _ => String::new(),
     }
@@ -150,6 +156,48 @@ fn names_class(payload: &[u8], short: Range<u8>, long: u8) -> bool {
     name.is_some_and(|name| name == "@class" || is_class(name))
 }
 
+/// A length, and an LZ4 block of that length. LZ4 has no sign of its own.
+fn is_lz4(payload: &[u8]) -> bool {
+    let Some((length, block)) = payload.split_first_chunk() else { return false };
+    let length = u32::from_be_bytes(*length);
+    length > 0 && lz4_length(block) == usize::try_from(length).ok()
+}
+
+/// How many bytes an LZ4 block decompresses to, if it is one.
+fn lz4_length(mut block: &[u8]) -> Option<usize> {
+    // A length that did not fit goes on in the next bytes.
+    fn longer(block: &mut &[u8], length: usize) -> Option<usize> {
+        let mut length = length;
+        if length == 15 {
+            loop {
+                let more = *block.split_off_first()?;
+                length += usize::from(more);
+                if more < 255 {
+                    break;
+                }
+            }
+        }
+        Some(length)
+    }
+
+    let mut total = 0;
+    loop {
+        let token = usize::from(*block.split_off_first()?);
+        let literals = longer(&mut block, token >> 4)?;
+        block.split_off(..literals)?;
+        total += literals;
+        if block.is_empty() {
+            return Some(total);
+        }
+        let offset = block.split_off(..2)?;
+        let offset = usize::from(u16::from_le_bytes([offset[0], offset[1]]));
+        if offset == 0 || offset > total {
+            return None;
+        }
+        total += 4 + longer(&mut block, token & 15)?;
+    }
+}
+
 /// JSON by its first few bytes.
 fn of_json(payload: &[u8]) -> Option<Signature> {
     let payload = payload.trim_ascii_start();
@@ -182,6 +230,23 @@ fn of_json(payload: &[u8]) -> Option<Signature> {
         [b'"', .., b'"'] => Some(Signature::Json),
         _ => None,
     }
+}
+
+/// The format that names classes within JSON which does not begin with one. Only `wrapper_array()` reads a
+/// class in front of an object, so that one comes first.
+fn inside_json(payload: &[u8]) -> Option<Signature> {
+    let searched = &payload[..payload.len().min(SEARCHED)];
+    let opens = |byte: &u8| matches!(byte, b'[' | b'{');
+    let begun = (0..searched.len()).filter(|at| opens(&searched[*at]));
+    let mut found = None;
+    for signature in begun.filter_map(|at| of_json(&searched[at..])) {
+        match signature {
+            Signature::WrapperArray => return Some(signature),
+            Signature::Json => {}
+            _ => found = Some(signature),
+        }
+    }
+    found
 }
 
 /// Whether a text looks like the name of a Java class with its package: `com.acme.Order$Line`.

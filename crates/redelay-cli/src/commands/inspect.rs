@@ -9,6 +9,7 @@ use redelay::delayed_queue::EntryFormat;
 use serde::Serialize;
 
 use crate::decoder::Decoder;
+use crate::escape;
 use crate::failure::Failure;
 use crate::mask::Mask;
 use crate::out::Out;
@@ -22,6 +23,9 @@ struct Inspected {
     entry: Option<Entry>,
     #[serde(flatten)]
     payload: Shown,
+    /// Why the codec of `--codec` has not read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    codec_error: Option<String>,
     /// Which codecs may have written it, the likeliest first.
     candidates: Vec<Candidate>,
 }
@@ -55,12 +59,19 @@ pub(crate) async fn run(
         Some(digits) => of_digits(&digits)?,
         None => {
             let bytes = from_stdin()?;
-            if has_digits { of_digits(&String::from_utf8_lossy(&bytes))? } else { bytes }
+            match has_digits {
+                true => of_digits(&String::from_utf8_lossy(&bytes))?,
+                false if ends_with_line_feed(&bytes, reading.codec) => {
+                    out.note("the line feed at the end is not part of the payload");
+                    bytes[..bytes.len() - 1].to_vec()
+                }
+                false => bytes,
+            }
         }
     };
     let mut inspected = inspect(&bytes, reading.codec, reading.classes);
     if let Some(line) = reading.decoder {
-        let payload = EntryFormat::unpack(&bytes).map_or(&bytes[..], |(_, _, payload)| payload);
+        let payload = payload(&bytes);
         inspected.payload = inspected.payload.decoded(Decoder::new(line).decode(payload).await);
     }
     if out.is_json {
@@ -72,6 +83,22 @@ pub(crate) async fn run(
 fn of_digits(digits: &str) -> Result<Vec<u8>, Failure> {
     let wrong = "expected hexadecimal digits, two for each byte; bytes as they are go to stdin";
     unhex(digits).ok_or_else(|| Failure::Usage(wrong.into()))
+}
+
+/// The payload of a whole entry, or all.
+fn payload(bytes: &[u8]) -> &[u8] {
+    EntryFormat::unpack(bytes).map_or(bytes, |(_, _, payload)| payload)
+}
+
+/// Whether a line feed follows the bytes, as `redis-cli` prints one: without it, they are more of a payload.
+fn ends_with_line_feed(bytes: &[u8], codec: Option<Format>) -> bool {
+    let Some(without) = bytes.strip_suffix(b"\n") else { return false };
+    let reads = |codec: Format, bytes| codec.to_json(payload(bytes)).is_ok();
+    let reason = |bytes| detect::candidates(payload(bytes)).first().map(|candidate| candidate.reason);
+    match codec {
+        Some(codec) => reads(codec, without) && !reads(codec, bytes),
+        None => reason(without) > reason(bytes),
+    }
 }
 
 fn from_stdin() -> Result<Vec<u8>, Failure> {
@@ -96,6 +123,7 @@ fn inspect(bytes: &[u8], codec: Option<Format>, classes: Option<Arc<Classes>>) -
     Inspected {
         entry: unpacked.map(|(format, id, _)| Entry { format, id_hex: hex(id) }),
         payload: Reader::new(codec, Mask::default(), [payload]).with_classes(classes).read(payload),
+        codec_error: codec.and_then(|codec| codec.to_json(payload).err()).map(|error| error.to_string()),
         candidates: detect::candidates(payload).into_iter().map(candidate).collect(),
     }
 }
@@ -120,6 +148,9 @@ fn facts(inspected: &Inspected) -> Vec<Vec<Cell>> {
         facts.push(("ENTRY", format!("{layout}, with the id 0x{}", entry.id_hex)));
     }
     facts.push(("CODEC", payload.codec.clone()));
+    if let Some(why) = &inspected.codec_error {
+        facts.push(("ERROR", format!("not the codec of --codec: {}", escape::text(why))));
+    }
     let named = |candidate: &Candidate| format!("{} ({})", candidate.codec, candidate.reason);
     facts.push(("MAY BE", inspected.candidates.iter().map(named).collect::<Vec<_>>().join(", ")));
     facts.push(("BYTES", payload.bytes.to_string()));
@@ -149,5 +180,31 @@ mod tests {
     fn a_codec_may_be_chosen() {
         assert_eq!(inspect(b"7", Some("string".parse().unwrap()), None).payload.text, "\"7\"");
         assert!(inspect(b"7", None, None).candidates.len() > 3);
+        let other = inspect(b"7", Some("kryo5".parse().unwrap()), None);
+        assert_eq!(other.payload.codec, "long");
+        let error = facts(&other)[1][1].text.clone();
+        assert!(
+            error.starts_with("not the codec of --codec: expected ") && error.contains(" as Kryo 5: "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_line_feed_behind_a_payload_is_none_of_it() {
+        let kryo = Some("kryo5".parse().unwrap());
+        for (bytes, codec, is_behind) in [
+            (&b"\x03hell\xef\n"[..], None, true),
+            (b"\x03hell\xef", None, false),
+            (b"\x03hell\xef\n", kryo, true),
+            (b"{\"a\":1}\n", None, false),
+            (b"hello\n", None, false),
+            // JSON, whose value is the same.
+            (b"7\n", None, false),
+            (b"\n", None, false),
+            // The number 5.
+            (b"\x02\n", kryo, false),
+        ] {
+            assert_eq!(ends_with_line_feed(bytes, codec), is_behind, "{}", bytes.escape_ascii());
+        }
     }
 }

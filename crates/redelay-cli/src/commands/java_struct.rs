@@ -7,12 +7,15 @@ use redelay::codec::classes::Classes;
 use crate::failure::Failure;
 use crate::out::Out;
 
+/// What helps, most likely.
+const NEXT: &str = "give its .class file, or the jar with it, as another --classes FILE";
+
 pub(crate) fn run(class: &str, files: &[PathBuf], out: &Out) -> Result<(), Failure> {
     let Some(classes) = crate::classes::load(files, out)? else {
         return Err(Failure::Usage("say with --classes FILE where the class is described".into()));
     };
     let class = find(&classes, class)?;
-    let rust = classes.to_rust(class).map_err(|error| Failure::Negative(error.to_string()))?;
+    let rust = classes.to_rust(class).map_err(|error| Failure::Negative(format!("{error}; {NEXT}")))?;
     // As users of redelay name it.
     let rust = rust.replace("use redisson_codec::java;", "use redelay::codec::java;");
     out.raw(rust.as_bytes())
@@ -29,11 +32,11 @@ fn find<'a>(classes: &'a Classes, class: &str) -> Result<&'a str, Failure> {
     match found[..] {
         [one] => Ok(one),
         [] => Err(Failure::Negative(format!(
-            "the class `{class}` is not among the {} that are described",
+            "the class `{class}` is not among the {} that are described; {NEXT}",
             classes.names().count()
         ))),
         _ => Err(Failure::Usage(format!(
-            "which of them: {}{}",
+            "name one of them with its package: {}{}",
             found.iter().take(MOST).copied().collect::<Vec<_>>().join(", "),
             if found.len() > MOST { ", …" } else { "" }
         ))),

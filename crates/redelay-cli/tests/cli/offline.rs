@@ -26,6 +26,13 @@ fn payloads_of_redisson_are_inspected() {
     );
     let chosen = offline(&["inspect", "--codec", "string", "37"], b"").ok();
     assert!(chosen.starts_with("CODEC    string\n"), "{chosen}");
+    let behind = offline(&["inspect"], b"\x03hell\xef\n");
+    assert!(behind.err.contains("the line feed at the end is not part of the payload"), "{}", behind.err);
+    assert!(behind.ok().ends_with("BYTES    6\nPAYLOAD  \"hello\"\n"));
+    let other = offline(&["inspect", "--codec", "kryo5", "37"], b"").ok();
+    assert!(other.contains("ERROR    not the codec of --codec: expected "), "{other}");
+    let other = offline(&["inspect", "--json", "--codec", "kryo5", "37"], b"").json();
+    assert!(other[0]["codec_error"].as_str().unwrap().contains("Kryo 5"), "{}", other[0]);
     assert!(offline(&["inspect", "--codec", "kryo", "37"], b"").failed(2).contains("expected kryo5"));
 }
 
@@ -76,7 +83,11 @@ fn objects_of_described_classes() {
     assert!(rust.contains("    pub items: Option<Vec<CartItem>>,\n"), "{rust}");
     let failed = |arguments: &[&str], code| offline(arguments, b"").failed(code);
     assert!(failed(&["java-struct", "Line", "--classes", text], 2).contains("com.acme.Line, com.other.Line"));
-    assert!(failed(&["java-struct", "Lines", "--classes", text], 1).contains("not among the 2"));
+    let unknown = failed(&["java-struct", "Lines", "--classes", text], 1);
+    assert!(
+        unknown.contains("not among the 2") && unknown.contains("as another --classes FILE"),
+        "{unknown}"
+    );
     assert!(failed(&["java-struct", "Cart", "--classes", &cart], 1).contains("CartItem"));
     assert!(failed(&["java-struct", "Cart"], 2).contains("--classes FILE"));
     assert!(failed(&["inspect", "--classes", "/no/such", "00"], 2).contains("/no/such cannot be read"));

@@ -128,8 +128,8 @@ async fn every_document_is_as_its_schema_says() {
     let findings: Vec<Value> = findings.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     are_as_documented("doctor", &findings, &[]);
     let entry = "08106890aa3e21912506000000000000000368656c6cef";
-    are_as_documented("inspect", &run(&["inspect", entry, "--decoder", "cat"]), &[]);
-    are_as_documented("inspect", &run(&["inspect", "ff"]), &["decoder_error"]);
+    are_as_documented("inspect", &run(&["inspect", entry, "--decoder", "cat", "--codec", "json"]), &[]);
+    are_as_documented("inspect", &run(&["inspect", "ff"]), &["decoder_error", "codec_error"]);
 }
 
 /// Whatever goes wrong, nothing else is on stdout.

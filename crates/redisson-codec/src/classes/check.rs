@@ -241,7 +241,7 @@ impl Check<'_> {
         }
     }
 
-    /// The variants are classes below the one that is declared.
+    /// The variants are classes below the one that is declared, and all of them.
     fn choice(&mut self, choice: &Choice) {
         for variant in &choice.variants {
             let Kind::Struct(at) = self.shape.nodes[variant.node].kind else { continue };
@@ -249,6 +249,27 @@ impl Check<'_> {
             if self.classes.get(class).is_some() && !self.classes.is_below(class, &choice.class) {
                 self.add(class, format!("it neither extends nor implements `{}`", choice.class));
             }
+        }
+        let kinds =
+            || choice.variants.iter().map(|variant| (variant.node, &self.shape.nodes[variant.node].kind));
+        if self.classes.get(&choice.class).is_none() || kinds().any(|(_, kind)| *kind == Kind::Value) {
+            return;
+        }
+        let takes = |class: &str| {
+            kinds().any(|(node, kind)| match kind {
+                Kind::Choice(at) => self.classes.is_below(class, &self.shape.choices[*at].class),
+                _ => self.shape.class_name(node) == class,
+            })
+        };
+        let is_object = |class: &&JavaClass| {
+            // The bodies of constants are classes, too.
+            let is_enum = |above| self.classes.get(above).is_some_and(|above| above.kind == ClassKind::Enum);
+            !class.is_abstract && !class.above().any(is_enum)
+        };
+        let below = self.classes.all().filter(|class| self.classes.is_below(&class.name, &choice.class));
+        let missing: Vec<_> = below.filter(is_object).filter(|class| !takes(&class.name)).collect();
+        for class in missing {
+            self.add(&class.name, format!("no variant of the enum for `{}` takes it", choice.class));
         }
     }
 

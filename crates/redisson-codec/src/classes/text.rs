@@ -67,6 +67,17 @@ struct Input<'a> {
     memory: usize,
 }
 
+/// How long a text in quotes is, without the last one.
+fn quoted(text: &str, quote: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.char_indices().skip(1).find(|(_, char)| {
+        let ends = !is_escaped && quote.starts_with(*char);
+        is_escaped = !is_escaped && *char == '\\';
+        ends
+    });
+    end.map_or(text.len(), |(end, _)| end)
+}
+
 fn is_name(char: char) -> bool {
     is_name_letter(char) || char == '.'
 }
@@ -78,10 +89,12 @@ impl<'a> Input<'a> {
             let rest = &self.text[self.at..];
             let trimmed = rest.trim_start();
             self.at += rest.len() - trimmed.len();
-            if !trimmed.starts_with("//") {
-                break;
-            }
-            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+            let comment = match trimmed.get(..2) {
+                Some("//") => trimmed.find('\n'),
+                Some("/*") => trimmed[2..].find("*/").map(|end| 2 + end + 2),
+                _ => break,
+            };
+            self.at += comment.unwrap_or(trimmed.len());
         }
         let rest = &self.text[self.at..];
         let first = rest.chars().next()?;
@@ -128,21 +141,43 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Skips words like `public`, and says which of these were among them.
-    fn modifiers<const N: usize>(&mut self, wanted: [&str; N]) -> [bool; N] {
+    /// Skips words like `public` and annotations, and says which of these words were among them.
+    fn modifiers<const N: usize>(&mut self, wanted: [&str; N]) -> Outcome<[bool; N]> {
         const OTHERS: [&str; 6] = ["public", "protected", "private", "sealed", "volatile", "strictfp"];
         let mut found = [false; N];
         loop {
             if let Some(at) = wanted.iter().position(|word| self.skip(word)) {
                 found[at] = true;
+            } else if self.skip("@") {
+                self.annotation()?;
             } else if !OTHERS.iter().any(|word| self.skip(word)) {
-                return found;
+                return Ok(found);
             }
         }
     }
 
+    /// Skips the name of an annotation, and what is in parentheses behind it.
+    fn annotation(&mut self) -> Outcome<()> {
+        if !self.peek().is_some_and(|name| name.starts_with(is_name)) {
+            return Err(self.wrong("the name of an annotation"));
+        }
+        self.at += self.peek().map_or(0, str::len);
+        let mut open = usize::from(self.skip("("));
+        while open > 0 {
+            match self.peek() {
+                Some("(") => open += 1,
+                Some(")") => open -= 1,
+                Some(quote @ ("\"" | "'")) => self.at += quoted(&self.text[self.at..], quote),
+                Some(_) => {}
+                None => return Err(self.wrong("`)`")),
+            }
+            self.at += self.peek().map_or(0, str::len);
+        }
+        Ok(())
+    }
+
     fn class(&mut self) -> Outcome<JavaClass> {
-        let [is_final, is_abstract, _] = self.modifiers(["final", "abstract", "static"]);
+        let [is_final, is_abstract, _] = self.modifiers(["final", "abstract", "static"])?;
         let kinds = [
             ("class", ClassKind::Class),
             ("interface", ClassKind::Interface),
@@ -172,6 +207,9 @@ impl<'a> Input<'a> {
                 self.parameters.push(parameter);
                 self.skip(",");
             }
+        }
+        if kind == ClassKind::Record && self.skip("(") {
+            self.components(&mut class)?;
         }
         if self.skip("extends") {
             let mut above = self.list()?;
@@ -225,8 +263,23 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
+    /// What is in parentheses behind the name of a record.
+    fn components(&mut self, class: &mut JavaClass) -> Outcome<()> {
+        while !self.skip(")") {
+            let [] = self.modifiers([])?;
+            let kind = self.kind(0)?;
+            let name = self.name("the name of a field")?.to_owned();
+            self.count(kind.memory())?;
+            class.fields.push(JavaField { name, kind, is_transient: false });
+            if !self.skip(",") && self.peek() != Some(")") {
+                return Err(self.wrong("`,` or `)`"));
+            }
+        }
+        Ok(())
+    }
+
     fn field(&mut self, class: &mut JavaClass) -> Outcome<()> {
-        let [is_static, is_transient, _] = self.modifiers(["static", "transient", "final"]);
+        let [is_static, is_transient, _] = self.modifiers(["static", "transient", "final"])?;
         let kind = self.kind(0)?;
         loop {
             let name = self.name("the name of a field")?.to_owned();
@@ -235,7 +288,12 @@ impl<'a> Input<'a> {
                 class.fields.push(JavaField { name, kind: kind.clone(), is_transient });
             }
             if !self.skip(",") {
-                return self.expect(";");
+                return match self.peek() {
+                    Some("(" | "=") => {
+                        Err(self.wrong("`;`, as a field has no value here and methods are left out,"))
+                    }
+                    _ => self.expect(";"),
+                };
             }
         }
     }
@@ -259,6 +317,9 @@ impl<'a> Input<'a> {
     }
 
     fn class_or_primitive(&mut self, level: usize) -> Outcome<JavaType> {
+        while self.skip("@") {
+            self.annotation()?;
+        }
         if self.skip("?") {
             self.count(size_of::<JavaType>() + ALLOCATION + OBJECT.len())?;
             // A wildcard is its bound, as in class files.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::java::path::Path;
+use crate::java::path::{Path, Step};
 use crate::memory::TooMuch;
 use crate::serde_error::without_values;
 
@@ -36,6 +36,13 @@ impl Failure {
     #[cold]
     pub(super) fn place(&mut self, at: u32) {
         self.0.at.get_or_insert(at);
+    }
+
+    /// Adds what is around the place so far.
+    #[cold]
+    pub(super) fn within(mut self, step: Step) -> Self {
+        self.0.path.step(step);
+        self
     }
 
     /// The way to the place, to which each value around it adds a step.

@@ -53,13 +53,23 @@ pub struct Mapper {
 /// Where the classes are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Typing {
-    /// In the property `@class` of an object, and in front of other values.
+    /// In the property `@class` of an object, and in front of other values, as Redisson's own mapper has
+    /// them: `Long` and `UUID` are no final classes.
     #[default]
+    Redisson,
+    /// The same, with all final classes.
     Property,
     /// In front of all values.
     Wrapper,
     /// Nowhere.
     Nowhere,
+}
+
+impl Typing {
+    /// Whether the class of an object is a property of it.
+    pub(super) fn is_property(self) -> bool {
+        matches!(self, Self::Redisson | Self::Property)
+    }
 }
 
 /// How times are written.
@@ -82,7 +92,7 @@ pub(super) static BINARY: Mapper = Mapper::redisson(true);
 impl Mapper {
     const fn redisson(is_binary: bool) -> Self {
         Self {
-            typing: Typing::Property,
+            typing: Typing::Redisson,
             times: Times::Refused,
             local_date_time: None,
             local_date: None,
@@ -123,6 +133,33 @@ impl Mapper {
     #[must_use]
     pub fn wrapper_array(self) -> Self {
         Self { typing: Typing::Wrapper, ..self }
+    }
+
+    /// `mapper.activateDefaultTyping(validator, DefaultTyping.NON_FINAL, As.PROPERTY)` in a
+    /// `TypedJsonJacksonCodec(Object.class, mapper)`: the class of an object is its property `@class`, as
+    /// Redisson's own mapper has it, but `Long` and `UUID` are classes like others.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{Codec, JsonJackson, Mapper};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// #[serde(rename = "com.acme.Order")]
+    /// struct Order {
+    ///     user: Option<i64>,
+    /// }
+    ///
+    /// let codec = JsonJackson.with_mapper(Mapper::new().class_property());
+    /// let order = Order { user: Some(7) };
+    /// assert_eq!(codec.encode(&order)?, br#"{"@class":"com.acme.Order","user":7}"#);
+    /// let redisson = JsonJackson.encode(&order)?;
+    /// assert_eq!(redisson, br#"{"@class":"com.acme.Order","user":["java.lang.Long",7]}"#);
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    #[must_use]
+    pub fn class_property(self) -> Self {
+        Self { typing: Typing::Property, ..self }
     }
 
     /// `new TypedJsonJacksonCodec(Order.class)`, or such a codec with a mapper: no classes at all. Unlike

@@ -145,9 +145,9 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     /// The entries of an object, and the class in them or in front of them.
     #[inline]
     fn object(&self, expected: &str) -> Outcome<Object<'n, impl Iterator<Item = &'n Entry<'a>>>> {
-        let typing = self.context.mapper.typing;
+        let is_property = self.context.mapper.typing.is_property();
         if let Is::Object(entries) = &self.node.is {
-            let (class, entries) = value::split_class(entries, typing == Typing::Property);
+            let (class, entries) = value::split_class(entries, is_property);
             return Ok(Object { class, entries });
         }
         let (class, entries) = self.object_behind_class(expected)?;

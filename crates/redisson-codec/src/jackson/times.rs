@@ -5,6 +5,7 @@ use super::mapper::{Mapper, Times};
 use super::node::{Is, Node};
 use super::value::as_text;
 use crate::java::class::Scalar;
+use crate::java::time::forms::{self, GREGORIAN, offset_minutes, split_offset};
 use crate::java::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Value};
 
 /// Why a time is not written by Redisson's own mapper.
@@ -22,20 +23,17 @@ pub(super) fn read(kind: Scalar, node: &Node<'_>, mapper: &Mapper) -> Option<Val
         Scalar::LocalDateTime => Value::LocalDateTime(match (text, &mapper.local_date_time) {
             (Some(text), Some(pattern)) => pattern.parse_date_time(text).or_else(|| text.parse().ok())?,
             (Some(text), None) => text.parse().ok()?,
-            _ => {
-                let [year, month, day, time @ ..] = &numbers(node)?[..] else { return None };
-                LocalDateTime::new(date(&[*year, *month, *day])?, self::time(time)?)
-            }
+            _ => LocalDateTime::of_numbers(&numbers(node)?)?,
         }),
         Scalar::LocalDate => Value::LocalDate(match (text, &mapper.local_date) {
             (Some(text), Some(pattern)) => pattern.parse_date(text).or_else(|| text.parse().ok())?,
             (Some(text), None) => text.parse().ok()?,
-            _ => date(&numbers(node)?)?,
+            _ => LocalDate::of_numbers(&numbers(node)?)?,
         }),
         Scalar::LocalTime => Value::LocalTime(match (text, &mapper.local_time) {
             (Some(text), Some(pattern)) => pattern.parse_time(text).or_else(|| text.parse().ok())?,
             (Some(text), None) => text.parse().ok()?,
-            _ => time(&numbers(node)?)?,
+            _ => LocalTime::of_numbers(&numbers(node)?)?,
         }),
         Scalar::Instant => match text {
             Some(text) => Value::Instant(text.parse().ok()?),
@@ -52,7 +50,7 @@ pub(super) fn read(kind: Scalar, node: &Node<'_>, mapper: &Mapper) -> Option<Val
             }
         },
         Scalar::Date => match (text, &node.is) {
-            (Some(text), _) => Value::Date(date_of(text)?),
+            (Some(text), _) => Value::Date(forms::date(text)?),
             (None, Is::Int(millis)) => Value::Date(Date::from_millis(*millis)),
             _ => return None,
         },
@@ -81,22 +79,6 @@ pub(super) fn is_same(one: &Is<'_>, other: &Is<'_>) -> bool {
     }
 }
 
-fn date(parts: &[i64]) -> Option<LocalDate> {
-    let [year, month, day] = *parts else { return None };
-    LocalDate::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?)
-}
-
-fn time(parts: &[i64]) -> Option<LocalTime> {
-    let (hour, minute, second, nano) = match *parts {
-        [hour, minute] => (hour, minute, 0, 0),
-        [hour, minute, second] => (hour, minute, second, 0),
-        [hour, minute, second, nano] => (hour, minute, second, nano),
-        _ => return None,
-    };
-    let [hour, minute, second] = [hour, minute, second].map(u8::try_from);
-    LocalTime::new(hour.ok()?, minute.ok()?, second.ok()?, nano.try_into().ok()?)
-}
-
 /// Seconds and nanoseconds of a decimal number.
 fn seconds(node: &Node<'_>) -> Option<(i64, u32)> {
     let text = match &node.is {
@@ -105,34 +87,8 @@ fn seconds(node: &Node<'_>) -> Option<(i64, u32)> {
         Is::Decimal(number) => &number.to_string(),
         _ => return None,
     };
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    if fraction.len() > 9 || !is_number(whole) || !is_number(fraction) {
-        return None;
-    }
-    let nanos: i128 = format!("{fraction:0<9}").parse().ok()?;
-    let total = i128::from(whole.parse::<i64>().ok()?) * NANOS + nanos;
-    let total = if negative { -total } else { total };
-    Some((total.div_euclid(NANOS).try_into().ok()?, total.rem_euclid(NANOS) as u32))
+    forms::seconds(text)
 }
-
-const NANOS: i128 = 1_000_000_000;
-
-/// As `StdDateFormat` reads it: with an offset, which may lack the colon.
-fn date_of(text: &str) -> Option<Date> {
-    let (at, offset) = split_offset(text)?;
-    let instant: Instant = format!("{at}Z").parse().ok()?;
-    let seconds = instant.seconds().checked_sub(offset_minutes(offset)? * 60)?;
-    let date = Date::from_millis(seconds.checked_mul(1000)? + i64::from(instant.nanos() / 1_000_000));
-    (date.millis() >= GREGORIAN).then_some(date)
-}
-
-/// 1582-10-15. Before that, `java.util.Date` prints Julian days.
-const GREGORIAN: i64 = -12_219_292_800_000;
 
 /// A time as this mapper writes it, or why it does not.
 pub(super) fn write(value: &Value, mapper: &Mapper) -> Result<Is<'static>, &'static str> {
@@ -182,13 +138,13 @@ pub(super) fn read_text(class: &str, node: &Node<'_>) -> Option<String> {
         ("java.time.Year", Is::Int(year)) => Some(year.to_string()),
         ("java.time.YearMonth", _) => {
             let [year, month] = numbers(node)?[..] else { return None };
-            let day = date(&[year, month, 1])?.to_string();
+            let day = LocalDate::of_numbers(&[year, month, 1])?.to_string();
             Some(day.strip_suffix("-01")?.to_owned())
         }
         ("java.time.OffsetTime", Is::Array(parts) | Is::Bare(parts)) => {
             let (offset, parts) = parts.split_last()?;
             let parts = Node { at: node.at, is: Is::Array(parts.to_vec()) };
-            Some(format!("{}{}", time(&numbers(&parts)?)?, as_text(offset)?))
+            Some(format!("{}{}", LocalTime::of_numbers(&numbers(&parts)?)?, as_text(offset)?))
         }
         // As Java reads it: in UTC.
         ("java.time.OffsetDateTime" | "java.time.ZonedDateTime", _) => {
@@ -235,28 +191,6 @@ pub(super) fn write_text(class: &str, text: &str, mapper: &Mapper) -> Result<Is<
     }
 }
 
-/// The text before the offset, and the offset.
-fn split_offset(text: &str) -> Option<(&str, &str)> {
-    if let Some(at) = text.strip_suffix('Z') {
-        return Some((at, "Z"));
-    }
-    // The first one may be the sign of a year, and there are some in a date.
-    let from = text.rfind(['+', '-']).filter(|from| text[..*from].contains(':'))?;
-    Some(text.split_at(from))
-}
-
-/// `Z`, `+02:00` or `+0200`.
-fn offset_minutes(offset: &str) -> Option<i64> {
-    if offset == "Z" {
-        return Some(0);
-    }
-    let digits: String = offset.get(1..)?.chars().filter(|c| *c != ':').collect();
-    let valid = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let minutes: i64 = valid.then(|| digits.parse::<i64>().ok())??;
-    let minutes = minutes / 100 * 60 + minutes % 100;
-    Some(if offset.starts_with('-') { -minutes } else { minutes })
-}
-
 fn list(numbers: impl IntoIterator<Item = i64>) -> Is<'static> {
     Is::Array(numbers.into_iter().map(|number| Is::Int(number).into()).collect())
 }
@@ -283,6 +217,8 @@ fn iso(time: LocalTime) -> String {
         nano => format!("{text}.{}", format!("{nano:09}").trim_end_matches('0')),
     }
 }
+
+const NANOS: i128 = 1_000_000_000;
 
 fn decimal(seconds: i64, nanos: u32) -> Is<'static> {
     if (seconds, nanos) == (0, 0) {

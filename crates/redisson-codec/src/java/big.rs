@@ -9,7 +9,7 @@ use radix::{BINARY, DECIMAL};
 
 use super::ParseError;
 use super::exact;
-use super::value_slot::scalar;
+use super::value_slot::{Plain, scalar};
 
 /// A `java.math.BigInteger`: an integer of any length.
 ///
@@ -27,7 +27,7 @@ use super::value_slot::scalar;
 /// assert_eq!(BigInteger::from(-1).as_be_bytes(), [0xff]);
 /// # Ok::<(), redisson_codec::java::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BigInteger {
     /// Two's complement in the fewest bytes that hold the number, at least one.
     bytes: Vec<u8>,
@@ -122,6 +122,12 @@ impl BigInteger {
     }
 }
 
+impl fmt::Debug for BigInteger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BigInteger({self})")
+    }
+}
+
 impl fmt::Display for BigInteger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad_integral(!self.is_negative(), "", &self.magnitude())
@@ -187,7 +193,7 @@ from!(i32 i64 i128);
 /// assert_eq!(amount.to_string(), "12345.60");
 /// # Ok::<(), redisson_codec::java::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BigDecimal {
     unscaled: BigInteger,
     scale: i32,
@@ -264,6 +270,12 @@ impl fmt::Display for BigDecimal {
     }
 }
 
+impl fmt::Debug for BigDecimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BigDecimal({self})")
+    }
+}
+
 impl FromStr for BigDecimal {
     type Err = ParseError;
 
@@ -288,6 +300,9 @@ impl From<BigInteger> for BigDecimal {
         Self::new(number, 0)
     }
 }
+
+impl Plain for BigInteger {}
+impl Plain for BigDecimal {}
 
 scalar! {
     BigInteger "redisson::java::java.math.BigInteger" |value, output| output.collect_str(value),

@@ -1,4 +1,4 @@
-//! Numbers of any length from formats that know nothing of Java, with all their digits.
+//! Numbers of any length, and decimal seconds, from formats that know nothing of Java, with all their digits.
 //!
 //! `serde_json` hands over a double for each number with a fraction and each beyond 64 bits, so that `9.90`
 //! becomes 9.9, and 12345678901234567.89 another number. But it gives the text of a number to a type that
@@ -95,7 +95,7 @@ mod raw {
                 serde_json::from_str(raw.get()).map_err(|_| A::Error::custom("half of a surrogate pair"))
             }
             Some(b'-' | b'0'..=b'9') => Ok(raw.get().to_owned()),
-            _ => Err(A::Error::custom("expected a number, or a text that is one")),
+            _ => Err(A::Error::custom("expected a number or a text")),
         }
     }
 

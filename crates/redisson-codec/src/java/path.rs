@@ -1,4 +1,4 @@
-//! [`Path`]: where in a type a payload could not be read.
+//! [`Path`]: where in a type a payload could not be read, or a value not be written.
 
 use super::shape::{Kind, NodeId, Shape};
 use crate::shown::within;
@@ -33,14 +33,27 @@ impl Path {
     #[cold]
     pub(crate) fn enter(&mut self, shape: &Shape, node: NodeId, step: Step) {
         self.declared.get_or_insert_with(|| declared(shape, node));
+        self.step(step);
+    }
+
+    /// The same for a field of an object of this class.
+    #[cold]
+    pub(crate) fn enter_field(&mut self, shape: &Shape, class: &str, name: &'static str, node: NodeId) {
+        self.declared.get_or_insert_with(|| declared(shape, node));
+        self.step_of(class, name);
+    }
+
+    /// The same, where what Java declares is of no interest, as while writing.
+    #[cold]
+    pub(crate) fn step(&mut self, step: Step) {
         self.root.clear();
         self.steps.push(step);
     }
 
     /// The same for a field of an object of this class.
     #[cold]
-    pub(crate) fn enter_field(&mut self, shape: &Shape, class: &str, name: &'static str, node: NodeId) {
-        self.enter(shape, node, Step::Field(name));
+    pub(crate) fn step_of(&mut self, class: &str, name: &'static str) {
+        self.step(Step::Field(name));
         self.root = class.rsplit('.').next().unwrap_or_default().to_owned();
     }
 

@@ -1,6 +1,7 @@
 //! The times of `java.time`, and [`Date`]. They carry; for calculating there are crates.
 
 mod duration;
+pub(crate) mod forms;
 mod instant;
 mod local;
 #[cfg(feature = "kryo")]

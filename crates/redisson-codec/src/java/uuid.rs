@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::ParseError;
-use super::value_slot::scalar;
+use super::value_slot::{Plain, scalar};
 
 /// A `java.util.UUID`.
 ///
@@ -58,6 +58,8 @@ impl FromStr for Uuid {
         parse().ok_or(ParseError::new("a UUID"))
     }
 }
+
+impl Plain for Uuid {}
 
 scalar!(Uuid "redisson::java::java.util.UUID");
 

@@ -11,71 +11,119 @@
 //! Other formats never touch the slot and see the inside of the newtype. Nothing else runs between the two
 //! calls.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt;
+use std::str::FromStr;
 
-use serde::de::Visitor;
 use serde::de::value::UnitDeserializer;
+use serde::de::{Error as _, Expected, SeqAccess, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use super::Value;
 use super::refuse::refuse;
+use super::{ParseError, Value};
 use crate::shown::shown;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
     Empty,
-    /// The next value that is serialized stores itself here.
+    /// The next value that is serialized stores itself in [`VALUE`].
     Requested,
-    Full(Value),
+    /// It is in [`VALUE`].
+    Full,
 }
 
 thread_local! {
-    static SLOT: RefCell<Slot> = const { RefCell::new(Slot::Empty) };
+    // Apart from the value, since what need not be dropped is faster to reach.
+    static SLOT: Cell<Slot> = const { Cell::new(Slot::Empty) };
+    static VALUE: Cell<Option<Value>> = const { Cell::new(None) };
 }
 
-/// The value of a type that serializes as such a newtype. For codecs, in `serialize_newtype_struct`.
-pub(crate) fn capture<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
-    SLOT.set(Slot::Requested);
-    // This fails for any other type, and then the slot is not full.
-    let _ = inside.serialize(OnlyUnit);
+#[inline]
+fn fill(value: Value) {
+    VALUE.set(Some(value));
+    SLOT.set(Slot::Full);
+}
+
+#[inline]
+fn take() -> Option<Value> {
     match SLOT.replace(Slot::Empty) {
-        Slot::Full(value) => Some(value),
+        Slot::Full => VALUE.take(),
         _ => None,
     }
 }
 
+/// The value of a type that serializes as such a newtype. For codecs, in `serialize_newtype_struct`.
+#[inline]
+pub(crate) fn capture<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
+    SLOT.set(Slot::Requested);
+    // This fails for any other type, and then the slot is not full.
+    let _ = inside.serialize(OnlyUnit);
+    take()
+}
+
 /// Passes a value to the visitor of such a newtype. For codecs, in `deserialize_newtype_struct`.
+#[inline]
 pub(crate) fn supply<'de, V: Visitor<'de>, E: serde::de::Error>(
     value: Value,
     visitor: V,
 ) -> Result<V::Value, E> {
-    SLOT.set(Slot::Full(value));
+    fill(value);
     let given = visitor.visit_newtype_struct(UnitDeserializer::new());
-    SLOT.set(Slot::Empty);
+    take();
     given
 }
 
 /// Stores the value if a codec requested it, and says whether it did. For the types, in `Serialize` of the
 /// inside.
+#[inline]
 pub(super) fn store_if_requested(value: impl FnOnce() -> Value) -> bool {
-    let asked = matches!(SLOT.replace(Slot::Empty), Slot::Requested);
+    let asked = SLOT.replace(Slot::Empty) == Slot::Requested;
     if asked {
-        SLOT.set(Slot::Full(value()));
+        fill(value());
     }
     asked
 }
 
 /// The value that a codec supplied, if any. For the types, in their visitor.
+#[inline]
 pub(super) fn take_supplied() -> Option<Value> {
-    match SLOT.replace(Slot::Empty) {
-        Slot::Full(value) => Some(value),
-        _ => None,
-    }
+    take()
 }
 
 /// The error for a value of another class.
 pub(super) fn wrong_class<E: serde::de::Error>(expected: &str, found: &Value) -> E {
     E::custom(format_args!("expected {expected}, found {}", shown(found.class())))
+}
+
+/// How such a type is read from formats that know nothing of Java.
+pub(super) trait Plain: FromStr<Err = ParseError> {
+    /// From a list of integers, if it can be one.
+    const OF_NUMBERS: Option<OfNumbers<Self>> = None;
+
+    fn of_text(text: &str) -> Result<Self, ParseError> {
+        text.parse()
+    }
+}
+
+pub(super) type OfNumbers<T> = fn(&[i64]) -> Option<T>;
+
+/// Reads a list of integers.
+pub(super) fn of_numbers<'de, T: Plain, A: SeqAccess<'de>>(
+    mut list: A,
+    expected: &dyn Expected,
+) -> Result<T, A::Error> {
+    // None has more.
+    const MOST: usize = 7;
+    let Some(of_numbers) = T::OF_NUMBERS else {
+        return Err(A::Error::invalid_type(Unexpected::Seq, expected));
+    };
+    let mut numbers = Vec::with_capacity(MOST);
+    while numbers.len() <= MOST
+        && let Some(number) = list.next_element()?
+    {
+        numbers.push(number);
+    }
+    of_numbers(&numbers).ok_or_else(|| A::Error::invalid_value(Unexpected::Seq, expected))
 }
 
 /// Accepts only a unit, which a type serializes after it has stored its value.
@@ -173,7 +221,11 @@ macro_rules! scalar {
                     }
 
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$kind, E> {
-                        text.parse().map_err(E::custom)
+                        $crate::java::value_slot::Plain::of_text(text).map_err(E::custom)
+                    }
+
+                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<$kind, A::Error> {
+                        $crate::java::value_slot::of_numbers(list, &self)
                     }
 
                     fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$kind, E> {

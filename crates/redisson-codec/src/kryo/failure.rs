@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::java::path::Path;
+use crate::java::path::{Path, Step};
 use crate::memory::TooMuch;
 use crate::serde_error::without_values;
 
@@ -47,6 +47,13 @@ impl Failure {
         self.0.endless
     }
 
+    /// Adds what is around the place so far.
+    #[cold]
+    pub(super) fn within(mut self, step: Step) -> Self {
+        self.0.path.step(step);
+        self
+    }
+
     /// The way to the place, to which each value around it adds a step.
     pub(super) fn path(&mut self) -> &mut Path {
         &mut self.0.path
@@ -64,10 +71,11 @@ impl Failure {
 
     /// Why writing failed.
     pub(super) fn of_writing(&self) -> String {
-        match self.0.foreign {
+        let why = match self.0.foreign {
             true => without_values(&self.0.text),
             false => self.0.text.clone(),
-        }
+        };
+        self.0.path.in_front_of(&why, false)
     }
 }
 

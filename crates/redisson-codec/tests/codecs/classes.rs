@@ -202,7 +202,7 @@ fn enums_that_are_no_classes() {
     refused::<Itself>("an enum that is a variant of itself");
     refused::<Fields>("a variant with fields has no class: give it a struct that has the name of the class");
     refused::<Nothing>("a variant is an object, and no `Option`");
-    refused::<Texts>("`tag(…)` and `wrapper-…` go with an enum of structs");
+    refused::<Texts>("`tag(…)` and `wrapper-…` go with an enum of structs, and a `Value` for all others");
     refused::<Last>("an enum with data is a class that others extend");
 }
 

@@ -1,9 +1,9 @@
 //! What errors say: which other codec wrote the payload, and where in the type it could not be read. None is
 //! long, whatever the payload has.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use codec::java::{self, BigDecimal, Value};
+use codec::java::{self, BigDecimal, Instant, Value};
 use codec::{
     CborJackson, Double, Int, Json, JsonJackson, Kryo5, Long, Lz4V2, Mapper, MsgPack, MsgPackJackson,
     SnappyV2, ZStd,
@@ -29,7 +29,7 @@ fn named(codec: &impl Codec<Other>, payload: &[u8]) -> Option<String> {
 }
 
 /// Files of vectors, the codec among the tried ones that wrote them, and what the others call it.
-const OF_FILES: [(&str, &str, &str); 9] = [
+const OF_FILES: [(&str, &str, &str); 10] = [
     ("shapes-serialization", "", "Java's own serialization (`SerializationCodec`)"),
     ("shapes-marshalling", "", "JBoss Marshalling (`MarshallingCodec`, the default before Redisson 3.19)"),
     ("shapes-smile", "", "Smile (`SmileJacksonCodec`)"),
@@ -39,6 +39,7 @@ const OF_FILES: [(&str, &str, &str); 9] = [
     ("shapes-wrapper-array", "wrapper", "`JsonJackson` with `Mapper::wrapper_array`"),
     ("shapes-cbor-jackson", "cbor-jackson", "`CborJackson`"),
     ("zstd-kryo5", "", "`ZStd` around another codec"),
+    ("lz4v2-kryo5", "", "`Lz4V2` around another codec"),
 ];
 
 /// Of an object, each codec names the codec that wrote it. What is a number or a text says less.
@@ -89,6 +90,8 @@ fn each_codec_names_others() {
     let other = Other { number: 5 };
     says(named(&ZStd(Json), &ZStd(Kryo5).encode(&other).unwrap()), "`Kryo5`");
     says(named(&Json, &ZStd(Kryo5).encode(&other).unwrap()), "`ZStd` around another codec");
+    says(named(&Json, &Lz4V2(Kryo5).encode(&other).unwrap()), "`Lz4V2` around another codec");
+    assert_eq!(named(&Json, b"\0\0\0\x06\x50hello"), None);
     says(named(&Kryo5, br#"{"number":5}"#), "JSON");
     says(named(&Kryo5, &MsgPackJackson.encode(&vec![other]).unwrap()), "`MsgPackJackson`");
     assert_eq!(named(&Json, br#"{"number":"x"}"#), None);
@@ -498,4 +501,39 @@ fn no_error_of_a_value_is_long() {
     written(&MsgPackJackson);
     written(&Json);
     written(&MsgPack);
+}
+
+/// What cannot be written, and where it is.
+#[test]
+fn errors_of_encoding_name_the_field() {
+    #[derive(Debug, Serialize, Deserialize)]
+    #[serde(rename = "com.acme.Visit")]
+    struct Visit {
+        at: Option<Instant>,
+        letter: Option<char>,
+    }
+    #[derive(Debug, Serialize, Deserialize)]
+    #[serde(rename = "com.acme.Visits")]
+    struct Visits {
+        visits: Vec<Visit>,
+        last: BTreeMap<String, Visit>,
+    }
+    let visit = |at, letter| Visit { at, letter };
+    let visits = |second| Visits { visits: vec![visit(None, None), second], last: BTreeMap::new() };
+    let at = visits(visit(Instant::new(5, 0), None));
+    let why = error(JsonJackson.encode(&at));
+    assert!(why.starts_with("at Visits.visits[1].at: a java.time.Instant is not written: "), "{why}");
+    let letter = || visit(None, Some('\u{1f680}'));
+    let why = error(Kryo5.encode(&visits(letter())));
+    assert!(why.contains("at Visits.visits[1].letter: a character beyond U+FFFF"), "{why}");
+    let last = Visits { visits: vec![], last: BTreeMap::from([("k".to_owned(), letter())]) };
+    for why in [error(Kryo5.encode(&last)), error(CborJackson.encode(&last))] {
+        assert!(why.contains("at Visits.last[0].letter: a character beyond U+FFFF"), "{why}");
+    }
+}
+
+#[test]
+fn numbers_of_any_length_are_printed_for_people() {
+    let amount: BigDecimal = "9.90".parse().unwrap();
+    assert_eq!(format!("{amount:?} {:?}", amount.unscaled()), "BigDecimal(9.90) BigInteger(990)");
 }

@@ -411,12 +411,15 @@ fn what_is_not_written() {
     let times = Times { instant: java::Instant::new(0, 0), local: None, day: None, gap: None };
     assert_eq!(
         said(JsonJackson.encode(&times)),
-        "a java.time.Instant is not written: Redisson's own mapper has no module for it; `JsonJackson::with_mapper` is for \
+        "at Zoo$Times.instant: a java.time.Instant is not written: Redisson's own mapper has no module for it; `JsonJackson::with_mapper` is for \
          one that has"
     );
     let note = Some(java::optional::Of(Some("x".to_owned())));
     let ledger = Ledger { amount: None, id: None, when: None, big: None, note };
-    assert_eq!(said(CborJackson.encode(&ledger)), "Redisson's Jackson codecs write no java.util.Optional");
+    assert_eq!(
+        said(CborJackson.encode(&ledger)),
+        "at Zoo$Ledger.note: Redisson's Jackson codecs write no java.util.Optional"
+    );
     let big: java::BigInteger = "18446744073709551616".parse().unwrap();
     assert_eq!(said(MsgPackJackson.encode(&big)), "a BigInteger beyond 64 bits has no MessagePack form");
     let exact: java::BigDecimal = "0.12345678901234567890".parse().unwrap();

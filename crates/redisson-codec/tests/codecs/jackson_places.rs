@@ -415,7 +415,7 @@ fn one_after_another() {
 
     let outer = |note: Option<&str>| Outer { inner: String::new(), note: note.map(str::to_owned) };
     let written = r#"{"@class":"lab.Outer","inner":"{\"@class\":\"lab.Same\",\"a\":1}"}"#;
-    let refused = "Redisson's Jackson codecs write no java.util.Optional";
+    let refused = "at [1].note: Redisson's Jackson codecs write no java.util.Optional";
     for _ in 0..3 {
         assert_eq!(json(&outer(None)), written);
         assert_eq!(error(JsonJackson.encode(&vec![outer(None), outer(Some("x"))])), refused);

@@ -1,10 +1,14 @@
 //! `Json`: payloads that Redisson wrote, and payloads that are refused.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
-use codec::java::{BigDecimal, BigInteger};
+use codec::java::{
+    BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Uuid,
+};
 use codec::{Json, JsonJackson, Mapper};
 use redelay_compat_values::zoo::{self, Amounts, Entries};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::structured::{Never, Small, Status, Strict, Tree, damaged, refused, trees};
@@ -145,6 +149,138 @@ fn amounts_in_other_forms() {
     assert_eq!(keys.0[0].0.to_string(), "18446744073709551616");
 }
 
+/// `com.acme.Clock`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Times {
+    local: Option<LocalDateTime>,
+    day: Option<LocalDate>,
+    time: Option<LocalTime>,
+    instant: Option<Instant>,
+    gap: Option<Duration>,
+    date: Option<Date>,
+    list: Option<Vec<LocalDateTime>>,
+    map: Option<BTreeMap<String, Instant>>,
+    array: Option<Vec<Option<LocalDate>>>,
+}
+
+/// As `TypedJsonJacksonCodec(Clock.class, mapper)` writes them, with each kind of `JavaTimeModule`.
+#[test]
+fn times_of_redisson() {
+    let mut read = [0; 2];
+    for (file, count) in ["mapper-typed-numbers", "mapper-typed-text"].into_iter().zip(&mut read) {
+        for Row { name, payload, .. } in rows(file).into_iter().filter(|row| row.class == "com.acme.Clock") {
+            let Some((kind, of)) = name.split_once('.') else { continue };
+            // Java prints Julian days there.
+            if name == "date.-62135596800000" && file == "mapper-typed-text" {
+                continue;
+            }
+            let clock: Times = Json.decode(&payload).unwrap_or_else(|error| panic!("{file} {name}: {error}"));
+            let point = || {
+                of.rsplit_once('.').map(|(seconds, nanos)| (seconds.parse().unwrap(), nanos.parse().unwrap()))
+            };
+            match kind {
+                "local" => {
+                    let at: LocalDateTime = format!("2024-02-29T{of}").parse().unwrap();
+                    assert_eq!((clock.local, clock.time), (Some(at), Some(at.time())), "{file} {name}");
+                    assert_eq!(clock.list, Some(vec![at]));
+                }
+                "day" => {
+                    assert_eq!(clock.day, LocalDate::new(of.parse().unwrap(), 1, 2), "{file} {name}");
+                    assert_eq!(clock.array, Some(vec![clock.day, None]));
+                }
+                "instant" => {
+                    let (seconds, nanos) = point().unwrap();
+                    let instant = Instant::new(seconds, nanos);
+                    assert_eq!(
+                        (clock.instant, clock.map.unwrap()["k"]),
+                        (instant, instant.unwrap()),
+                        "{file} {name}"
+                    );
+                }
+                "gap" => {
+                    let (seconds, nanos) = point().unwrap();
+                    assert_eq!(clock.gap, Duration::new(seconds, nanos), "{file} {name}");
+                }
+                "date" => {
+                    assert_eq!(clock.date, Some(Date::from_millis(of.parse().unwrap())), "{file} {name}")
+                }
+                _ => continue,
+            }
+            *count += 1;
+        }
+    }
+    assert_eq!(read, [37, 36]);
+}
+
+#[test]
+fn times_in_other_forms() {
+    fn read<T: Display + Serialize + DeserializeOwned>(json: &str) -> Result<String, CodecError> {
+        Codec::<T>::decode(&Json, json.as_bytes()).map(|time| time.to_string())
+    }
+    assert_eq!(read::<Instant>("1709210096").unwrap(), "2024-02-29T12:34:56Z");
+    assert_eq!(read::<Instant>("\"1709210096.5\"").unwrap(), "2024-02-29T12:34:56.500Z");
+    assert_eq!(read::<Instant>("\"2024-02-29T12:34:56Z\"").unwrap(), "2024-02-29T12:34:56Z");
+    // With more digits than a double has.
+    assert_eq!(read::<Instant>("1709210096.123456789").unwrap(), "2024-02-29T12:34:56.123456789Z");
+    assert_eq!(read::<Duration>("-9223372036854775808").unwrap(), "PT-2562047788015215H-30M-8S");
+    assert_eq!(read::<Date>("\"2024-02-29T13:34:56.789+0100\"").unwrap(), "1709210096789");
+    for json in [
+        "[]",
+        "[2024]",
+        "[2024,2,30]",
+        "[2024,2,29,12]",
+        "[2024,2,29,12,0,0,0,0]",
+        "[2024,2,\"SECRET\"]",
+        "{}",
+        "true",
+    ] {
+        for read in [
+            read::<LocalDateTime>,
+            read::<LocalDate>,
+            read::<LocalTime>,
+            read::<Instant>,
+            read::<Date>,
+            read::<Uuid>,
+        ] {
+            let error = error(read(json));
+            assert!(error.contains("as JSON: ") && !error.contains("SECRET"), "{json}: {error}");
+        }
+    }
+    for json in
+        ["1e3", "1.1234567890", "-", "99999999999999999999999999999999999999999", "\"1.-5\"", "\"SECRET\""]
+    {
+        for read in [read::<Instant>, read::<Duration>] {
+            let error = error(read(json));
+            assert!(error.contains("as JSON: ") && !error.contains("SECRET"), "{json}: {error}");
+        }
+    }
+}
+
+/// Default typing within a payload that does not begin with a class.
+#[test]
+fn classes_inside_are_named() {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Batch {
+        open: Option<String>,
+        tasks: Option<Vec<Small>>,
+    }
+    let looks_like = |payload: &str| {
+        let error = error(Codec::<Batch>::decode(&Json, payload.as_bytes()));
+        error.split_once("; this looks like ").map(|(_, codec)| codec.to_owned())
+    };
+    const WRAPPER: &str = "`JsonJackson` with `Mapper::wrapper_array`";
+    for (payload, codec) in [
+        (r#"{"tasks":["java.util.ArrayList",[["com.acme.Sms",{"id":1}]]]}"#, Some(WRAPPER)),
+        (r#"{"tasks": [ "java.util.ArrayList" , []], "open":{}}"#, Some("`JsonJackson`")),
+        (r#"{"open":{"@class":"com.acme.Sms","id":1}}"#, Some("`JsonJackson`")),
+        (r#"{"open":["a.b","c"]}"#, None),
+        (r#"{"open":"[\"com.acme.Sms\",{}]","tasks":1}"#, None),
+        (r#"{"tasks":[1]}"#, None),
+    ] {
+        assert_eq!(looks_like(payload).as_deref(), codec, "{payload}");
+    }
+}
+
 /// Through serde's own buffer a number with a fraction is a double.
 #[test]
 fn amounts_in_flattened_structs() {
@@ -190,7 +326,8 @@ fn errors_say_where_and_quote_nothing() {
     number(b"5000000000", "invalid value: integer, expected i32 at line 1 column 10");
     let strict = |payload: &[u8], says| refused::<Strict>(&Json, payload, says);
     strict(br#"{"a":"SECRET`, there are no SECRET"}"#, "unknown variant, expected one of `NEW`, `PAID`");
-    strict(br#"{"SECRET":1}"#, "unknown field, expected `a` at line 1 column 9");
+    strict(br#"{"other":1}"#, "unknown field `other`, expected `a` at line 1 column 8");
+    strict(br#"{"of SECRET`, expected `SECRET":1}"#, "unknown field, expected `a` at line 1 column 31");
     strict(b"{}", "missing field `a` at line 1 column 2");
     refused::<Never>(
         &Json,

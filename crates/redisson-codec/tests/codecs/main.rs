@@ -26,6 +26,7 @@ mod places;
 mod serialized;
 mod shapes;
 mod structured;
+mod tagged;
 mod wrong_structs;
 
 use std::fmt::Debug;

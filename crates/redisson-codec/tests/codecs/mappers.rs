@@ -27,6 +27,10 @@ fn wrapper() -> WithMapper<JsonJackson> {
     JsonJackson.with_mapper(Mapper::new().wrapper_array().java_time())
 }
 
+fn property() -> WithMapper<JsonJackson> {
+    JsonJackson.with_mapper(Mapper::new().class_property().java_time())
+}
+
 fn patterns() -> WithMapper<JsonJackson> {
     let mapper = Mapper::new().wrapper_array().local_date_time("yyyy-MM-dd HH:mm:ss.SSS").unwrap();
     let mapper = mapper.local_date("d.M.uuuu").unwrap().local_time("H'h'mm").unwrap();
@@ -123,6 +127,78 @@ fn classes_in_front() {
 }
 
 #[test]
+fn classes_as_properties() {
+    of_redisson(&property(), "mapper-property");
+}
+
+/// What default typing writes that is not written here is read into the same values.
+#[test]
+fn other_default_typings_are_read() {
+    fn as_a<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(
+        codec: &WithMapper<JsonJackson>,
+        row: &Row,
+        usual: &Row,
+    ) -> Option<String> {
+        let expected: T = numbers().decode(&usual.payload).unwrap();
+        let read: Result<T, _> = codec.decode(&row.payload);
+        let wrong = match read {
+            Ok(read) if read == expected => return None,
+            Ok(read) => format!("{read:?}"),
+            Err(error) => error.to_string(),
+        };
+        Some(format!("{}: {wrong}\n    {}", row.name, String::from_utf8_lossy(&row.payload)))
+    }
+
+    let usual = rows("mapper-numbers");
+    let mut wrong = Vec::new();
+    for (file, codec) in [
+        ("mapper-abstract", wrapper()),
+        ("mapper-abstract-property", property()),
+        ("mapper-everything", wrapper()),
+        ("mapper-everything-property", property()),
+    ] {
+        let found = rows(file);
+        assert_eq!(found.len(), usual.len());
+        for (row, usual) in found.iter().zip(&usual) {
+            let kind = row.name.split_once('.').map_or(&row.name[..], |(kind, _)| kind);
+            assert_eq!(row.name, usual.name);
+            wrong.extend(match (kind, &row.name[..]) {
+                ("local" | "day" | "instant" | "gap" | "date" | "longs" | "text", _) => {
+                    as_a::<Clock>(&codec, row, usual)
+                }
+                (_, "root.local") => as_a::<LocalDateTime>(&codec, row, usual),
+                (_, "root.instant") => as_a::<Instant>(&codec, row, usual),
+                (_, "root.date") => as_a::<Date>(&codec, row, usual),
+                (_, "root.long") => as_a::<i64>(&codec, row, usual),
+                (_, "root.uuid") => as_a::<Uuid>(&codec, row, usual),
+                (_, "root.longs") => as_a::<Vec<i64>>(&codec, row, usual),
+                ("job", _) => as_a::<Job>(&codec, row, usual),
+                ("batch", _) => as_a::<Batch>(&codec, row, usual),
+                (_, "tasks.map") => as_a::<Entries<String, Task>>(&codec, row, usual),
+                (_, "tasks.array" | "tasks.array.none") => {
+                    as_a::<java::array::Of<Vec<Option<Task>>>>(&codec, row, usual)
+                }
+                ("tasks", _) => as_a::<Vec<Option<Task>>>(&codec, row, usual),
+                ("payment", _) => as_a::<Payment>(&codec, row, usual),
+                ("payments", "payments.list") => as_a::<Vec<Payment>>(&codec, row, usual),
+                ("payments", _) => as_a::<Payments>(&codec, row, usual),
+                ("shape", _) => as_a::<Shape>(&codec, row, usual),
+                ("shapes", _) => as_a::<Shapes>(&codec, row, usual),
+                ("move", _) => as_a::<Move>(&codec, row, usual),
+                ("moves", _) => as_a::<Moves>(&codec, row, usual),
+                ("ordered", _) => as_a::<Ordered>(&codec, row, usual),
+                ("created", _) => as_a::<Created>(&codec, row, usual),
+                ("always", _) => as_a::<Always>(&codec, row, usual),
+                ("sometimes", _) => as_a::<Sometimes>(&codec, row, usual),
+                ("extra", _) => as_a::<Extra>(&codec, row, usual),
+                _ => None,
+            });
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn times_of_a_pattern() {
     of_redisson(&patterns(), "mapper-patterns");
 }
@@ -186,7 +262,10 @@ fn classes_in_maps_of_another_mapper() {
     for mapper in [Mapper::new().wrapper_array(), Mapper::new().without_classes()] {
         let error =
             Codec::<WithMap>::decode(&JsonJackson.with_mapper(mapper), payload).unwrap_err().to_string();
-        assert!(error.contains("found an `@class` in a map: this looks like `JsonJackson`"), "{error}");
+        assert!(
+            error.ends_with("found an `@class` in a map at offset 41; this looks like `JsonJackson`"),
+            "{error}"
+        );
     }
     // A key of this name that names no class of a map is one.
     let other = br#"{"attrs":{"@class":"com.acme.Order","a":"x"}}"#;

@@ -41,7 +41,8 @@ fn errors_say_where_and_quote_nothing() {
     number(b"\xce\xff\xff\xff\xff", "invalid value: integer, expected i32, before offset 5");
     let strict = |payload: &[u8], says| refused::<Strict>(&MsgPack, payload, says);
     strict(b"\x81\xa1a\xa6SECRET", "unknown variant, expected one of `NEW`, `PAID`");
-    strict(b"\x81\xa6SECRET\x01", "unknown field, expected `a`, before offset 8");
+    strict(b"\x81\xa6of-one\x01", "unknown field `of-one`, expected `a`, before offset 8");
+    strict(b"\x81\xa7+SECRET\x01", "unknown field, expected `a`, before offset 9");
     strict(b"\xa6SECRET", "invalid type: string, expected struct Strict, before offset 7");
     refused::<Never>(&MsgPack, b"\xa6SECRET", "unknown variant, there are no variants");
     refused::<String>(&MsgPack, b"\xa7SECRET\xff", "invalid utf-8 sequence of 1 bytes from index 6");

@@ -10,7 +10,7 @@ use redisson_codec::detect::{Candidate, Format};
 
 /// The files of vectors, and what wrote the payloads in them. `wrapper-array`, `jsr310` and `iso` are object
 /// mappers of an application in `JsonJacksonCodec`.
-const FILES: [(&str, &str); 48] = [
+const FILES: [(&str, &str); 55] = [
     ("bytes", "bytes"),
     ("cbor-jackson", "cbor-jackson"),
     ("cbor-jackson-classes", "cbor-jackson"),
@@ -29,9 +29,16 @@ const FILES: [(&str, &str); 48] = [
     ("long", "long"),
     ("lz4v2-kryo5", "lz4+kryo5"),
     ("lz4v2-string", "lz4+string"),
+    ("mapper-abstract", "json-jackson"),
+    ("mapper-abstract-property", "json-jackson"),
+    ("mapper-everything", "json-jackson"),
+    ("mapper-everything-property", "json-jackson"),
     ("mapper-numbers", "json-jackson"),
     ("mapper-patterns", "json-jackson"),
+    ("mapper-property", "json-jackson"),
     ("mapper-text", "json-jackson"),
+    ("mapper-typed-numbers", "json"),
+    ("mapper-typed-text", "json"),
     ("mapper-wrapper", "json-jackson"),
     ("msgpack-jackson", "msgpack-jackson"),
     ("msgpack-jackson-classes", "msgpack-jackson"),

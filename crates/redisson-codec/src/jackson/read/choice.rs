@@ -20,13 +20,16 @@ pub(super) fn variant<'n, 'a>(
     let class = class(reader);
     if let Some(tag) = &choice.tag {
         let tagged = tagged(node, tag);
-        let found = tagged.as_ref().and_then(|(name, _, inside)| {
-            Some((choice.variants.iter().find(|variant| variant.name == name)?, *inside))
-        });
+        let named = |name: &str| {
+            let is_it = |variant: &&Variant| variant.name == name && !is_other(shape, variant);
+            choice.variants.iter().find(is_it)
+        };
+        let found = tagged.as_ref().and_then(|(name, _, inside)| Some((named(name)?, *inside)));
         match (found, tagged) {
             (Some(found), _) => return Ok(found),
             (None, Some((name, at, _))) if class.is_none() => {
-                return Err(unexpected(shape, choice, &name, at));
+                let other = choice.variants.iter().find(|variant| is_other(shape, variant));
+                return other.map(|other| (other, node)).ok_or_else(|| unexpected(shape, choice, &name, at));
             }
             _ => {}
         }
@@ -36,7 +39,11 @@ pub(super) fn variant<'n, 'a>(
         return Ok((variant?, node));
     }
     // An annotation names what is the payload itself, too.
-    match if choice.tag.is_none() { without_class(reader, choice) } else { None } {
+    let variant = match choice.tag {
+        None => without_class(reader, choice),
+        Some(_) => choice.variants.iter().find(|variant| is_other(shape, variant)),
+    };
+    match variant {
         Some(variant) => Ok((variant, node)),
         None => {
             let (expected, found) = (shape.classes(choice), node.kind());
@@ -44,6 +51,11 @@ pub(super) fn variant<'n, 'a>(
             Err(Failure::new(why).at(node.at))
         }
     }
+}
+
+/// Whether a variant takes what no other one does.
+fn is_other(shape: &Shape, variant: &Variant) -> bool {
+    shape.nodes[variant.node].kind == Kind::Value
 }
 
 /// The name that stands for the class by an annotation, its offset, and the object.
@@ -76,7 +88,7 @@ fn unexpected(shape: &Shape, choice: &Choice, found: &str, at: u32) -> Failure {
 fn class<'n>(reader: &ValueReader<'n, '_>) -> Option<(&'n str, u32)> {
     match &reader.node.is {
         _ if reader.context.mapper.typing == Typing::Nowhere => None,
-        Is::Object(entries) => split_class(entries, reader.context.mapper.typing == Typing::Property).0,
+        Is::Object(entries) => split_class(entries, reader.context.mapper.typing.is_property()).0,
         Is::Array(pair) | Is::Bare(pair) => {
             let [class, _] = &pair[..] else { return None };
             let name = as_text(class)?;
@@ -147,6 +159,6 @@ fn without_class(reader: &ValueReader<'_, '_>, choice: &'static Choice) -> Optio
     });
     match (last.next(), last.next()) {
         (Some(only), None) => Some(only),
-        _ => choice.variants.iter().find(|variant| shape.nodes[variant.node].kind == Kind::Value),
+        _ => choice.variants.iter().find(|variant| is_other(shape, variant)),
     }
 }

@@ -5,7 +5,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 
 use super::ValueReader;
 use crate::jackson::failure::{Failure, Outcome};
-use crate::jackson::mapper::{REDISSON, Typing};
+use crate::jackson::mapper::REDISSON;
 use crate::jackson::node::{Is, Key, Node};
 use crate::jackson::value::{self, as_text};
 use crate::java::class::ClassKind;
@@ -26,15 +26,13 @@ impl ValueReader<'_, '_> {
     /// Refuses a map that another mapper has written: its class would be an entry of it, and be written back
     /// as one.
     pub(super) fn has_no_class_inside(&self) -> Outcome<()> {
-        if self.context.mapper.typing == Typing::Property {
+        if self.context.mapper.typing.is_property() {
             return Ok(());
         }
         let Is::Object(entries) = &self.node.is else { return Ok(()) };
         match entries.first() {
             Some((key, class)) if key.text() == "@class" && as_text(class).is_some_and(value::is_map) => {
-                let why = "found an `@class` in a map: this looks like `JsonJackson` without `wrapper_array()` and \
-                           `without_classes()`";
-                Err(Failure::new(why).at(class.at))
+                Err(Failure::new("found an `@class` in a map").at(class.at))
             }
             _ => Ok(()),
         }

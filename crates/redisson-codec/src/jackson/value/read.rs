@@ -150,7 +150,7 @@ pub(in crate::jackson) fn split_class<'n, 'a>(
 fn object_of(class: Option<&str>, entries: &[(Key<'_>, Node<'_>)], mapper: &Mapper) -> Outcome<Value> {
     let count = entries.len();
     // Where the class is in front, a property of this name is like any other.
-    let inside = class.is_none() && mapper.typing == Typing::Property;
+    let inside = class.is_none() && mapper.typing.is_property();
     let (found, entries) = split_class(entries, inside);
     let class = class.or(found.map(|(class, _)| class)).unwrap_or_default();
     if is_map(class) {

@@ -254,10 +254,10 @@ impl<F: Format> TreeWriter<'_, F> {
         fields: impl ExactSizeIterator<Item = (Option<Key<'v>>, &'v Value)>,
     ) -> Outcome<()> {
         let typing = if class.is_empty() { Typing::Nowhere } else { self.mapper.typing };
-        let count = fields.len() + usize::from(typing == Typing::Property);
+        let count = fields.len() + usize::from(typing.is_property());
         let object = |writer: &mut Self| {
             writer.inside(Group::Object, count, |writer| {
-                if typing == Typing::Property {
+                if typing.is_property() {
                     F::key(writer.out, CLASS);
                     F::text(writer.out, class);
                 }
@@ -357,7 +357,7 @@ fn no_text(value: &Value, mapper: &Mapper) -> Failure {
 fn is_last(value: &Value, mapper: &Mapper) -> bool {
     match value {
         // By Redisson's doing they are not.
-        Value::Long(_) | Value::Uuid(_) => mapper.typing != Typing::Property,
+        Value::Long(_) | Value::Uuid(_) => mapper.typing != Typing::Redisson,
         Value::BigInteger(_) | Value::BigDecimal(_) | Value::Date(_) => false,
         // Bare it is read from an enum whose constants have no bodies, but as a text.
         Value::Enum(_) => false,

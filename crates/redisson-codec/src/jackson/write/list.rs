@@ -6,6 +6,7 @@ use super::plan::SiteId;
 use super::{ValueWriter, Written, one_unit, unit};
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::format::{Format, Group, OpenGroup};
+use crate::java::path::Step;
 use crate::java::refuse::refuse;
 
 pub(in crate::jackson) struct ListWriter<'w, F> {
@@ -64,7 +65,8 @@ impl<F: Format> ser::SerializeSeq for ListWriter<'_, F> {
         match &mut self.kind {
             ListKind::List { element, count, .. } => {
                 F::next(&mut self.place.output.bytes);
-                value.serialize(self.place.inner(*element))?;
+                let at = Step::Element(*count);
+                value.serialize(self.place.inner(*element)).map_err(|failure| failure.within(at))?;
                 *count += 1;
             }
             ListKind::Bytes(bytes) => bytes.push(value.serialize(ByteWriter)?),

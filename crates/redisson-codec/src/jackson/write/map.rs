@@ -11,6 +11,7 @@ use super::{ValueWriter, Written};
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::format::{Format, Group, OpenGroup};
 use crate::jackson::value;
+use crate::java::path::Step;
 use crate::java::refuse::refuse;
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
@@ -21,7 +22,10 @@ pub(in crate::jackson) struct MapWriter<'w, F> {
     value: SiteId,
     /// Unless its entries are properties of the object around it.
     open: Option<OpenGroup>,
+    /// How many entries are written, with the class.
     count: usize,
+    /// How many were begun, those of null values, too.
+    entries: usize,
     /// Where the last entry ends that is complete.
     end: usize,
     /// The entries, if they are to be among the properties of the object around it.
@@ -40,12 +44,12 @@ impl<'w, F: Format> MapWriter<'w, F> {
         let open = F::open(out, Group::Object, length.unwrap_or(0) + count);
         out.extend_from_slice(class.unwrap_or_default());
         let end = out.len();
-        Ok(Self { place, value, open: Some(open), count, end, rest: None })
+        Ok(Self { place, value, open: Some(open), count, entries: 0, end, rest: None })
     }
 
     pub(super) fn properties(place: ValueWriter<'w, F>, value: SiteId, is_rest: bool) -> Outcome<Self> {
         let end = place.output.bytes.len();
-        Ok(Self { place, value, open: None, count: 0, end, rest: is_rest.then(Vec::new) })
+        Ok(Self { place, value, open: None, count: 0, entries: 0, end, rest: is_rest.then(Vec::new) })
     }
 }
 
@@ -54,6 +58,7 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
     type Error = Failure;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Outcome<()> {
+        self.entries += 1;
         if let Some(rest) = &mut self.rest {
             rest.push((key.serialize(KeyText)?, 0..0));
         }
@@ -61,7 +66,9 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
-        match (value.serialize(self.place.inner(self.value))?, &mut self.rest) {
+        let at = Step::Element(self.entries - 1);
+        let written = value.serialize(self.place.inner(self.value)).map_err(|failure| failure.within(at))?;
+        match (written, &mut self.rest) {
             // Also a null, since the payload had it.
             (_, Some(rest)) => {
                 self.count += 1;

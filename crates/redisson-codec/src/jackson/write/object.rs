@@ -80,6 +80,13 @@ impl<'w, F: Format> ObjectWriter<'w, F> {
         fields.get(at)
     }
 
+    /// What is wrong with the value of a field, and where.
+    #[cold]
+    fn of_field(&self, mut failure: Failure, field: &FieldPlan) -> Failure {
+        failure.path().step_of(self.class.class, field.name);
+        failure
+    }
+
     /// Puts the properties that the struct does not know to where Java has them, which sorts all by name.
     #[cold]
     fn merge(&mut self) {
@@ -113,7 +120,8 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
         };
         let start = self.place.output.bytes.len();
         self.place.output.bytes.extend_from_slice(&field.key);
-        let written = value.serialize(self.place.inner(field.site))?;
+        let written =
+            value.serialize(self.place.inner(field.site)).map_err(|failure| self.of_field(failure, field))?;
         let output = &mut *self.place.output;
         let span = match written {
             Written::Value => start..output.bytes.len(),

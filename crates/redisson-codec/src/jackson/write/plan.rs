@@ -92,8 +92,9 @@ pub(super) enum Content {
     Plain,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct StructPlan {
+    pub(super) class: &'static str,
     /// As they are declared in Rust.
     pub(super) fields: Vec<FieldPlan>,
     /// How many of them come first, whatever their names.
@@ -127,11 +128,13 @@ enum Position {
 /// For each pair of a format and a type.
 static PLANS: PerType<Plan> = PerType::new(&LAST);
 /// The same for mappers of an application.
+static PROPERTY: PerType<Plan> = PerType::new(&LAST_PROPERTY);
 static WRAPPER: PerType<Plan> = PerType::new(&LAST_WRAPPER);
 static NOWHERE: PerType<Plan> = PerType::new(&LAST_NOWHERE);
 
 thread_local! {
     static LAST: Last<Plan> = const { Last::new(None) };
+    static LAST_PROPERTY: Last<Plan> = const { Last::new(None) };
     static LAST_WRAPPER: Last<Plan> = const { Last::new(None) };
     static LAST_NOWHERE: Last<Plan> = const { Last::new(None) };
 }
@@ -146,8 +149,11 @@ impl Plan {
         typing: Typing,
     ) -> Result<&'static Plan, CodecError> {
         match typing {
+            Typing::Redisson => {
+                PLANS.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?, Typing::Redisson)))
+            }
             Typing::Property => {
-                PLANS.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?, Typing::Property)))
+                PROPERTY.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?, Typing::Property)))
             }
             Typing::Wrapper => {
                 WRAPPER.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?, Typing::Wrapper)))
@@ -159,7 +165,12 @@ impl Plan {
     }
 
     fn new<F: Format>(shape: &'static Shape, typing: Typing) -> Plan {
-        let structs = shape.structs.iter().map(|_| StructPlan::default()).collect();
+        let structs = shape.structs.iter().map(|found| StructPlan {
+            class: &found.class,
+            fields: Vec::new(),
+            pinned: 0,
+        });
+        let structs = structs.collect();
         let plan = Plan { sites: Vec::new(), structs };
         let mut planner = Planner::<F> { shape, typing, plan, known: HashMap::new(), format: PhantomData };
         planner.site(shape.root(), Position::Root, true);
@@ -348,7 +359,7 @@ impl<F: Format> Planner<F> {
                 position != Position::Root || !is_final_collection(class)
             }
             Kind::EnumSet(..) => true,
-            Kind::Long if self.typing == Typing::Wrapper => open,
+            Kind::Long if self.typing != Typing::Redisson => open,
             Kind::Byte | Kind::Short => open,
             // By Redisson's doing, since it is a final class.
             Kind::Long => open || node.nullable || !matches!(position, Position::Field | Position::Array),
@@ -386,7 +397,7 @@ impl<F: Format> Planner<F> {
         match node.kind {
             Kind::Array(element) => self.is_final(element),
             // By Redisson's doing.
-            Kind::Long if self.typing == Typing::Property => !node.nullable && !node.object,
+            Kind::Long if self.typing == Typing::Redisson => !node.nullable && !node.object,
             _ => self.shape.is_final(element),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
 
-use super::{Choice, EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape, Variant};
+use super::{Choice, EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape, Tag, Variant};
 use crate::CodecError;
 use crate::java::class::{Class, ClassKind, Layout, class, known};
 use crate::java::probe::{Requested, Step, probe};
@@ -42,7 +42,7 @@ const FIXED: &str = "what `Collections.empty…` and `singleton…` make has a f
 
 const PROPERTIES: &str = "`order(…)`, `nulls`, `any(…)` and `rest(…)` go with a struct";
 
-const TAG: &str = "`tag(…)` and `wrapper-…` go with an enum of structs";
+const TAG: &str = "`tag(…)` and `wrapper-…` go with an enum of structs, and a `Value` for all others";
 
 /// Longer than the path of any sensible type. A generic type that contains a larger instance of itself has no
 /// end.
@@ -329,7 +329,11 @@ impl Inference {
                 Node { kind: Kind::Choice(inner), .. } if !self.complete.contains(inner) => {
                     return Err("an enum that is a variant of itself".to_owned());
                 }
-                Node { kind, .. } if tag.is_some() && !matches!(kind, Kind::Struct(_)) => {
+                // CBOR has two forms of a list, of which a `Value` of one without a class keeps none.
+                Node { kind: Kind::Value, .. } if tag == Some(Tag::Array) => {
+                    return Err("a `Value` is no variant of `wrapper-array`".to_owned());
+                }
+                Node { kind, .. } if tag.is_some() && !matches!(kind, Kind::Struct(_) | Kind::Value) => {
                     return Err(TAG.to_owned());
                 }
                 _ => {}
@@ -371,7 +375,9 @@ impl Inference {
     /// Like `Order.lines[].price`.
     fn place_name(&self) -> String {
         let mut text = match (self.probe)(&[]) {
-            Ok(Requested::Struct { name, .. }) => format!("`{}", Named::of(name).class),
+            Ok(Requested::Struct { name, .. } | Requested::Enum { name, .. }) => {
+                format!("`{}", Named::of(name).class)
+            }
             _ => "`the value".to_owned(),
         };
         for step in &self.path {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{NANOS, nanos};
-use crate::java::ParseError;
 use crate::java::value_slot::scalar;
+use crate::java::{ParseError, exact};
 
 /// A `java.time.Duration`: seconds, which may be negative, and nanoseconds.
 ///
@@ -109,7 +109,10 @@ impl FromStr for Duration {
     }
 }
 
-scalar!(Duration "redisson::java::java.time.Duration");
+scalar! {
+    Duration "redisson::java::java.time.Duration" |duration, output| output.collect_str(duration),
+        |input, visitor| exact::read(input, visitor)
+}
 
 #[cfg(test)]
 mod tests {

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use super::{LocalDate, LocalDateTime, LocalTime, NANOS};
-use crate::java::ParseError;
 use crate::java::value_slot::scalar;
+use crate::java::{ParseError, exact};
 
 /// A `java.util.Date`: milliseconds since 1970-01-01T00:00Z, without a time zone. In other formats it is that
 /// number.
@@ -125,7 +125,10 @@ impl FromStr for Instant {
 }
 
 scalar!(Date "redisson::java::java.util.Date" |date, output| output.serialize_i64(date.0));
-scalar!(Instant "redisson::java::java.time.Instant");
+scalar! {
+    Instant "redisson::java::java.time.Instant" |instant, output| output.collect_str(instant),
+        |input, visitor| exact::read(input, visitor)
+}
 
 #[cfg(test)]
 mod tests {

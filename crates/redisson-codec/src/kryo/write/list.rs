@@ -8,6 +8,7 @@ use super::byte::ByteWriter;
 use super::map::length_of;
 use super::plan::{Content, ElementForm, ListPlan, Plan, Site};
 use crate::java::class::Layout;
+use crate::java::path::Step;
 use crate::kryo::failure::{Failure, Outcome};
 
 /// The elements of a list or array.
@@ -200,7 +201,10 @@ impl SerializeSeq for ListWriter<'_> {
         }
         let start = self.output.here();
         self.output.starts.push(start);
-        value.serialize(ValueWriter { output: self.output, plan: self.plan, site: self.element })?;
+        let at = Step::Element(self.count - 1);
+        value
+            .serialize(ValueWriter { output: self.output, plan: self.plan, site: self.element })
+            .map_err(|failure| failure.within(at))?;
         if let (1, ElementForm::Constant(class), Content::Enum(constants)) =
             (self.count, self.list.each, &self.element.content)
         {

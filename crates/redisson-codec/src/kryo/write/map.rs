@@ -5,6 +5,7 @@ use serde::ser::{Serialize, SerializeMap};
 use super::super::output::{Output, Spot};
 use super::ValueWriter;
 use super::plan::{MapPlan, Plan, Site};
+use crate::java::path::Step;
 use crate::kryo::failure::{Failure, Outcome};
 
 /// How many bytes a length takes.
@@ -54,11 +55,16 @@ impl SerializeMap for MapWriter<'_> {
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Outcome<()> {
         self.count += 1;
+        let at = Step::Key(self.count - 1);
         key.serialize(ValueWriter { output: self.output, plan: self.plan, site: self.key })
+            .map_err(|failure| failure.within(at))
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
-        value.serialize(ValueWriter { output: self.output, plan: self.plan, site: self.value })
+        let at = Step::Element(self.count - 1);
+        value
+            .serialize(ValueWriter { output: self.output, plan: self.plan, site: self.value })
+            .map_err(|failure| failure.within(at))
     }
 
     fn end(self) -> Outcome<()> {

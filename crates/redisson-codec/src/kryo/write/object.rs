@@ -45,9 +45,18 @@ impl<'w> ObjectWriter<'w> {
     #[inline]
     fn write<T: Serialize + ?Sized>(&mut self, field: &'static FieldPlan, value: &T) -> Outcome<()> {
         let start = self.output.here();
-        value.serialize(ValueWriter { output: self.output, plan: self.plan, site: field.site })?;
+        value
+            .serialize(ValueWriter { output: self.output, plan: self.plan, site: field.site })
+            .map_err(|failure| self.of_field(failure, field))?;
         self.output.field(self.open, field.place, start);
         Ok(())
+    }
+
+    /// What is wrong with the value of a field, and where.
+    #[cold]
+    fn of_field(&self, mut failure: Failure, field: &FieldPlan) -> Failure {
+        failure.path().step_of(self.class.class, field.name);
+        failure
     }
 
     /// Those that were skipped, because there is nothing to write.

@@ -109,6 +109,7 @@ pub(super) struct MapPlan {
 }
 
 pub(super) struct StructPlan {
+    pub(super) class: &'static str,
     /// As they are declared in Rust.
     pub(super) fields: Vec<FieldPlan>,
     /// This is Java's order, too.
@@ -181,6 +182,7 @@ impl Plan {
                 site: &sites[*site],
             };
             StructPlan {
+                class: &class.class,
                 fields: known
                     .iter()
                     .enumerate()

@@ -159,6 +159,85 @@ fn words_constants_and_bodies() {
     );
 }
 
+/// A class below the declared one, of which there may be objects.
+#[test]
+fn variants_that_are_missing() {
+    #[derive(Deserialize)]
+    #[serde(rename = "a.Mail")]
+    #[allow(dead_code)]
+    struct Mail {
+        to: Option<String>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename = "a.Middle")]
+    #[allow(dead_code)]
+    enum Middle {
+        Mail(Mail),
+    }
+    #[derive(Deserialize)]
+    #[serde(rename = "a.Task")]
+    #[allow(dead_code)]
+    enum Task {
+        Mail(Mail),
+        Way(Way),
+    }
+    #[derive(Deserialize)]
+    #[serde(rename = "a.Task")]
+    #[allow(dead_code)]
+    enum Nested {
+        Middle(Middle),
+        Way(Way),
+    }
+    #[derive(Deserialize)]
+    #[serde(rename = "a.Task")]
+    #[allow(dead_code)]
+    enum Open {
+        Mail(Mail),
+        Other(java::Value),
+    }
+    let with = |more: &str| {
+        format!(
+            "interface a.Task {{ }} abstract class a.Middle implements a.Task {{ String to; }}
+             class a.Mail extends a.Middle {{ }} enum a.Way implements a.Task {{ SMTP, PIGEON }} {more}"
+        )
+    };
+    let fax = with("class a.Fax extends a.Middle { }");
+    let missing = ["a.Fax: no variant of the enum for `a.Task` takes it"];
+    assert!(differences::<Task>(&with("")).is_empty());
+    assert_eq!(differences::<Task>(&fax), missing);
+    assert_eq!(differences::<Nested>(&fax), ["a.Fax: no variant of the enum for `a.Middle` takes it"]);
+    assert!(differences::<Nested>(&with("class a.Other { }")).is_empty());
+    assert!(differences::<Open>(&fax).is_empty());
+}
+
+/// What is copied from the source of a class.
+#[test]
+fn texts_with_annotations_and_comments() {
+    let plain = "record a.Line { String sku; List<String> notes; } class a.Order { long id; a.Line line; }";
+    let source = r#"
+        /** A line of an {@link Order}. */
+        @Value @JsonIgnoreProperties(ignoreUnknown = true, value = {"a)", "b\"", "c\\"}) // and so on
+        public record a.Line(@NotNull @Size(max = ')') String sku, List<@Email(regexp = "(") String> notes) {}
+        /* No more. */ @lombok.Data class a.Order {
+            @Id private final long id;
+            @JsonProperty("l") @ManyToOne(fetch = (LAZY)) a.Line line; /* the end
+        */ }"#;
+    let printed = |text: &str| text.parse::<Classes>().unwrap().to_string();
+    assert_eq!(printed(source), printed(plain));
+    for (text, why) in [
+        ("class a.B { @( int a; }", "expected the name of an annotation at line 1, offset 13, found `(`"),
+        ("class a.B { @A(\"x) int a; }", "expected `)` at line 1, offset 27, found the end"),
+        ("class a.B { int a = 5; }", "methods are left out, at line 1, offset 18, found `=`"),
+        ("class a.B { int a() { } }", "methods are left out, at line 1, offset 17, found `(`"),
+        ("record a.B(int a b) { }", "expected `,` or `)` at line 1, offset 17, found `b`"),
+        ("class a.B(int a) { }", "expected `{` at line 1, offset 9, found `(`"),
+        ("class a.B { } /* and", ""),
+    ] {
+        let error = text.parse::<Classes>().map_or_else(|error| error.to_string(), |_| String::new());
+        assert!(error.ends_with(why) && error.is_empty() == why.is_empty(), "{text}: {error}");
+    }
+}
+
 /// Those with which the other tests read and write payloads.
 #[test]
 fn the_types_of_the_shapes_fit_their_classes() {

@@ -30,8 +30,10 @@ import com.acme.Annotated.Sometimes;
 import com.acme.Clock;
 import com.acme.Zoo.Status;
 import com.fasterxml.jackson.annotation.JsonAutoDetect;
+import com.fasterxml.jackson.annotation.JsonTypeInfo.As;
 import com.fasterxml.jackson.annotation.PropertyAccessor;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectMapper.DefaultTyping;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.jsontype.impl.LaissezFaireSubTypeValidator;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
@@ -58,6 +60,20 @@ final class Mappers {
             case "mapper-text", "json-jackson-iso":
                 return new JsonJacksonCodec(new ObjectMapper().registerModule(new JavaTimeModule())
                         .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS));
+            case "mapper-typed-numbers":
+                return new TypedJsonJacksonCodec(Clock.class, typed());
+            case "mapper-typed-text":
+                return new TypedJsonJacksonCodec(Clock.class, typed().disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS));
+            case "mapper-property":
+                return new TypedJsonJacksonCodec(Object.class, typed(DefaultTyping.NON_FINAL, As.PROPERTY));
+            case "mapper-abstract":
+                return new TypedJsonJacksonCodec(Object.class, typed(DefaultTyping.OBJECT_AND_NON_CONCRETE, As.WRAPPER_ARRAY));
+            case "mapper-abstract-property":
+                return new TypedJsonJacksonCodec(Object.class, typed(DefaultTyping.OBJECT_AND_NON_CONCRETE, As.PROPERTY));
+            case "mapper-everything":
+                return new TypedJsonJacksonCodec(Object.class, typed(DefaultTyping.EVERYTHING, As.WRAPPER_ARRAY));
+            case "mapper-everything-property":
+                return new TypedJsonJacksonCodec(Object.class, typed(DefaultTyping.EVERYTHING, As.PROPERTY));
             case "mapper-wrapper":
                 return new TypedJsonJacksonCodec(Object.class, wrapper(new JavaTimeModule()));
             case "wrapper-array":
@@ -67,6 +83,15 @@ final class Mappers {
             default:
                 return null;
         }
+    }
+
+    private static ObjectMapper typed() {
+        return new ObjectMapper().registerModule(new JavaTimeModule());
+    }
+
+    private static ObjectMapper typed(DefaultTyping typing, As as) {
+        return typed().setVisibility(PropertyAccessor.ALL, JsonAutoDetect.Visibility.ANY)
+                .activateDefaultTyping(LaissezFaireSubTypeValidator.instance, typing, as);
     }
 
     private static ObjectMapper wrapper(JavaTimeModule times) {
