@@ -1,9 +1,9 @@
 //! Concurrent offers share one call.
 //!
-//! A call costs client and server several times what one more entry in it costs. So the first offer spawns a
-//! task that yields once and takes along every offer made in the meantime. It waits neither for a reply nor
-//! for time to pass: a lone offer is sent immediately, whatever the round-trip time, and the size of a batch
-//! follows from the load.
+//! A call costs client and server several times what one more entry in it costs. So while others are on their
+//! way, an offer spawns a task that yields once and takes along every offer made in the meantime. It waits
+//! neither for a reply nor for time to pass: the size of a batch follows from the load. An offer that is
+//! alone makes its call itself: see `lone`.
 //!
 //! | event | consequence |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | the script rejects the arguments, because of one offer | each offer is sent again, alone; nothing was written |
 //! | the server refuses (type, permission, memory) | every offer gets that error |
 //! | the reply is lost | the call is sent again: see `store` |
-//! | a caller is dropped, or the client's runtime does not run | see `batch` |
+//! | a caller is dropped, or the client's runtime does not run | see `batch` and `lone` |
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use futures::future::join_all;
 use tokio::sync::oneshot;
 
 use super::batch::{self, OpenBatch, Requests};
+use super::lone::{CallId, LastCall, LoneCall};
 use super::store::{self, Store, Stored, When};
 use crate::conn::{Conn, OpError, Reply};
 use crate::engine::AtStop;
@@ -47,18 +48,19 @@ pub(super) struct Batcher {
     transfer: Option<Transfer>,
     after: Arc<Offers>,
     at: Arc<Offers>,
+    last: Arc<LastCall>,
 }
 
 impl Batcher {
     pub(super) fn new(conn: Conn, keys: Keys, transfer: Option<Transfer>, at_stop: AtStop) -> Self {
         let store = Store::new(conn, keys, at_stop);
-        Self { store, transfer, after: Arc::default(), at: Arc::default() }
+        Self { store, transfer, after: Arc::default(), at: Arc::default(), last: Arc::default() }
     }
 
     /// The same with another command timeout, and with separate batches.
     pub(super) fn with_timeout(&self, timeout: Duration) -> Self {
         let store = self.store.with_timeout(timeout);
-        Self { store, after: Arc::default(), at: Arc::default(), ..self.clone() }
+        Self { store, after: Arc::default(), at: Arc::default(), last: Arc::default(), ..self.clone() }
     }
 
     /// This client has set or removed the limit of pending entries.
@@ -66,15 +68,33 @@ impl Batcher {
         self.store.on_limit(is_limited);
     }
 
-    /// Stores one entry, in a call with other offers. Returns its due time, epoch ms.
+    /// Stores one entry: in a call with other offers, or in its own if there are none. Returns its due time,
+    /// epoch ms.
     pub(super) async fn store(&self, when: When, time: u64, entry: Bytes) -> Result<u64, OpError> {
-        let open = match when {
-            When::After => &self.after,
-            When::At => &self.at,
+        let lone = if LoneCall::<()>::may_run_here(&self.store) { self.last.begin_alone() } else { None };
+        let stored = match lone {
+            Some(call) => {
+                let batcher = self.clone();
+                let call = async move {
+                    let stored = batcher.send(when, &[(time, entry)]).await;
+                    batcher.last.end(call);
+                    stored
+                };
+                LoneCall::new(&self.store, call).await?
+            }
+            None => {
+                let open = match when {
+                    When::After => &self.after,
+                    When::At => &self.at,
+                };
+                let conn = self.store.conn();
+                let start = |requests| {
+                    let flush = self.clone().flush(when, requests, self.last.begin());
+                    drop(conn.runtime().spawn(flush));
+                };
+                open.ask((time, entry), conn.command_timeout(), start).await?
+            }
         };
-        let conn = self.store.conn();
-        let start = |requests| drop(conn.runtime().spawn(self.clone().flush(when, requests)));
-        let stored = open.ask((time, entry), conn.command_timeout(), start).await?;
         Ok(stored.due(time))
     }
 
@@ -132,13 +152,17 @@ impl Batcher {
         result
     }
 
-    async fn flush(self, when: When, requests: Requests<(u64, Bytes), Stored>) {
+    async fn flush(self, when: When, requests: Requests<(u64, Bytes), Stored>, call: CallId) {
         yield_once().await;
         let requests = requests.take().await;
-        join_all(chunks(requests).map(|chunk| self.send_chunk(when, chunk))).await;
+        if requests.is_empty() {
+            self.last.end(call);
+        }
+        let alone = (requests.len() == 1).then_some(call);
+        join_all(chunks(requests).map(|chunk| self.send_chunk(when, chunk, alone))).await;
     }
 
-    async fn send_chunk(&self, when: When, requests: Vec<Request>) {
+    async fn send_chunk(&self, when: When, requests: Vec<Request>, alone: Option<CallId>) {
         let (entries, answers): (Vec<_>, Vec<_>) =
             requests.into_iter().map(|request| (request.what, request.answer)).unzip();
         let mut result = self.send(when, &entries).await;
@@ -151,6 +175,8 @@ impl Batcher {
             full = Some(error.clone());
             result = self.send(when, &entries[..fitting]).await;
         }
+        // Before the answer: its caller may offer again at once.
+        alone.into_iter().for_each(|call| self.last.end(call));
         let answer = |answer: oneshot::Sender<_>, result| {
             // An error means that the caller was dropped.
             let _ = answer.send(result);

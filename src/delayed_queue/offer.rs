@@ -102,7 +102,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// (Redisson refuses negative delays; a [`Duration`] has none.)
     ///
     /// Concurrent offers from many tasks, through clones of one handle, share a call: up to 256 offers and
-    /// 256 KB. Two offers keep their order only if the first was awaited before the second was made.
+    /// 256 KB. One that has no company is sent by its first poll. Two offers keep their order only if the
+    /// first was awaited before the second was made.
     ///
     /// # Errors
     /// [`Offer`] lists them. An error of the codec is returned when the offer is awaited.

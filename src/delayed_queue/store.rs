@@ -256,7 +256,8 @@ impl Store {
         }
     }
 
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    /// Spawns a task that a shutdown waits for.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.at_stop.tasks.spawn_on(task, self.conn.runtime());
     }
 

@@ -204,6 +204,11 @@ impl Dispatcher {
         self.waiters.is_empty() && self.hot.is_none() && self.cold.is_none() && self.lists.is_empty()
     }
 
+    /// Whether more than one taker waits.
+    pub(crate) fn has_several(&self) -> bool {
+        self.waiters.len() > 1
+    }
+
     /// A taker begins to wait. A smaller id is served before a larger one.
     pub(crate) fn join(&mut self, id: WaiterId, waiter: Waiter) {
         for keys in &waiter.keys {

@@ -108,6 +108,8 @@ pub(super) struct Task {
     blocked: BlockedLists,
     parked: Parked,
     running: FuturesUnordered<BoxFuture<'static, Completed>>,
+    /// Whether the takers that have joined last share their pops with others.
+    several: bool,
     /// Cancelled to end taking.
     stop: CancellationToken,
     /// Cancelled when the client ends.
@@ -146,6 +148,7 @@ impl Task {
             blocked,
             parked: Parked::default(),
             running: FuturesUnordered::new(),
+            several: true,
             stop,
             shutdown,
             stopped: Some(stopped),
@@ -165,8 +168,11 @@ impl Task {
                 Some(completed) = self.running.next() => changed.extend(self.on_completed(completed)),
                 _ = closing_idle.tick() => self.close_idle(),
             }
-            // Takers that were served begin again at once, and share one try pop.
-            yield_once().await;
+            // Takers that were served begin again at once, and share one try pop. To yield wakes up a thread,
+            // so it is not done for one taker.
+            if self.several {
+                yield_once().await;
+            }
             for _ in 0..BATCH {
                 let Some(Some(completed)) = self.running.next().now_or_never() else { break };
                 changed.extend(self.on_completed(completed));
@@ -175,7 +181,9 @@ impl Task {
             while let Ok(popped) = self.unread.try_recv() {
                 changed.extend(self.on_unread(popped));
             }
-            for request in self.mailbox.take(BATCH) {
+            let requests = self.mailbox.take(BATCH);
+            self.several &= !requests.iter().any(|request| matches!(request, Request::Join(..)));
+            for request in requests {
                 changed.extend(self.serve(request));
             }
             changed.iter().for_each(|kind| self.run_actions(kind));
@@ -190,6 +198,7 @@ impl Task {
                 let pops = self.pops_of(&kind);
                 pops.dispatcher.join(id, waiter);
                 pops.touch();
+                self.several |= self.kinds[&kind].dispatcher.has_several();
                 Some(kind)
             }
             Request::Leave(kind, id) => {

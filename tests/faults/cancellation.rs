@@ -1,6 +1,6 @@
 //! Drops futures at each of their polls, thousands of times, while other tasks produce and take. Every
 //! acknowledged payload is received exactly once, or is still there at the end. A dropped offer is stored at
-//! most once.
+//! most once; if it was alone, exactly once.
 //!
 //! `give_back.rs` drops single futures at a chosen moment. `lost_replies.rs` is about lost replies.
 
@@ -144,7 +144,7 @@ fn poll_many_of_the_delayed_queue() {
     });
 }
 
-/// Drops offers of `size` entries each, while other tasks take.
+/// Drops calls of `size` offers each, while other tasks take.
 fn drop_offers(size: i64) {
     for runtime in runtimes() {
         let server = Server::start();
@@ -182,8 +182,80 @@ fn drop_offers(size: i64) {
     }
 }
 
+/// Drops offers that are alone: the first poll sends them, and nothing that happens later takes that back.
+#[test]
+fn a_lone_offer() {
+    for runtime in runtimes() {
+        let server = Server::start();
+        runtime.block_on(async {
+            let queues = Queues::of_numbers(builder(&server)).await;
+            let traffic = Traffic::with_room(0);
+            let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
+            let taker = tokio::spawn(traffic.clone().keep_taking(queues.clone(), take));
+            let (mut n, mut dropped) = (0, 0);
+            while dropped < drops() {
+                // When this one has ended, the next one is alone.
+                let before = traffic.ledger.begin(1);
+                queues.delayed.offer(&before[0], ms(n as u64 % 11)).await.unwrap();
+                let next = traffic.ledger.begin(1);
+                match drop_at(Moment::number(n), queues.delayed.offer(&next[0], ms(n as u64 % 7))).await {
+                    Some(ticket) => drop(ticket.unwrap()),
+                    None => dropped += 1,
+                }
+                traffic.ledger.end(&[before[0], next[0]], Offered::Acknowledged);
+                n += 1;
+            }
+            traffic.over.cancel();
+            taker.await.unwrap();
+            queues.client.shutdown().await;
+            traffic.judge(&server);
+        });
+    }
+}
+
+/// Drops offers of several tasks, which share calls or not.
 #[test]
 fn offer() {
+    for runtime in runtimes() {
+        let server = Server::start();
+        runtime.block_on(async {
+            let queues = Queues::of_numbers(builder(&server)).await;
+            let traffic = Traffic::with_room(0);
+            let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
+            let taker = tokio::spawn(traffic.clone().keep_taking(queues.clone(), take));
+            let dropping = [(); DROPPING].map(|()| {
+                let (traffic, queues) = (traffic.clone(), queues.clone());
+                tokio::spawn(async move {
+                    let (mut n, mut dropped) = (0, 0);
+                    while dropped < drops() / DROPPING {
+                        let next = traffic.ledger.begin(1);
+                        let offer = queues.delayed.offer(&next[0], ms(next[0] as u64 % 11));
+                        match in_time(drop_at(Moment::number(n), offer)).await {
+                            Some(Some(ticket)) => {
+                                ticket.unwrap();
+                                traffic.ledger.end(&next, Offered::Acknowledged);
+                            }
+                            Some(None) => dropped += 1,
+                            None => return traffic.stalled(),
+                        }
+                        n += 1;
+                    }
+                })
+            });
+            for dropping in dropping {
+                dropping.await.unwrap();
+            }
+            traffic.over.cancel();
+            taker.await.unwrap();
+            queues.client.shutdown().await;
+            traffic.judge(&server);
+            traffic.assert_nobody_stalled();
+        });
+    }
+}
+
+#[test]
+fn offer_all_of_one() {
     drop_offers(1);
 }
 

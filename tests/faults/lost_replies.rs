@@ -79,6 +79,39 @@ async fn an_offer_whose_reply_is_lost_is_stored_once() {
     }
 }
 
+/// Its caller is not there any more when the reply is lost.
+#[tokio::test]
+async fn a_dropped_offer_whose_reply_is_lost_is_stored_once() {
+    let (server, proxy) = server_and_proxy().await;
+    for n in 1..=5 {
+        let Queues { client, delayed, .. } = behind(&proxy).await;
+        proxy.hold_replies(true);
+        let mut offer = task::spawn(delayed.offer(&(n as i64), MINUTE));
+        assert_pending!(offer.poll());
+        drop(offer);
+        lose_replies(&proxy, || listed(&server) == n).await;
+        client.shutdown().await;
+        assert_eq!(stored(&server), n);
+    }
+}
+
+/// Nor is it there for the second try.
+#[tokio::test]
+async fn a_dropped_offer_that_did_not_arrive_is_sent_again() {
+    let (server, proxy) = server_and_proxy().await;
+    for n in 1..=5 {
+        let Queues { client: _client, delayed, .. } = behind(&proxy).await;
+        proxy.blackhole(true);
+        let mut offer = task::spawn(delayed.offer(&(n as i64), MINUTE));
+        assert_pending!(offer.poll());
+        drop(offer);
+        proxy.cut();
+        proxy.blackhole(false);
+        until_async("sent again", || std::future::ready(listed(&server) == n)).await;
+    }
+    assert_eq!(stored(&server), 5);
+}
+
 #[tokio::test]
 async fn an_offer_at_a_time_whose_reply_is_lost_is_stored_once_with_its_time() {
     let (server, proxy) = server_and_proxy().await;

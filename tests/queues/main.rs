@@ -10,6 +10,7 @@ mod inspector_checks;
 mod jobs;
 mod leftover_notes;
 mod limits;
+mod lone_callers;
 mod lone_runs;
 mod long_lists;
 mod long_payloads;

@@ -1,5 +1,5 @@
 //! Concurrent offers share a call and nothing else. Each has its own ticket, its own refusal and its own
-//! second try, independent of the others.
+//! second try, independent of the others. The first of them is alone, and has its own call.
 
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -53,12 +53,14 @@ async fn they_go_in_one_call_in_their_order() {
     let calls = scripts(&server, async {
         let tickets = join_all(values.iter().map(|value| delayed.offer(value, MINUTE))).await;
         let tickets: Vec<_> = tickets.into_iter().map(Result::unwrap).collect();
-        assert!(tickets.iter().all(|ticket| ticket.due() == tickets[0].due()));
+        assert!(tickets[1..].iter().all(|ticket| ticket.due() == tickets[1].due()));
         assert!(delayed.cancel(&tickets[7]).await.unwrap(), "each has a ticket of its own");
     });
-    assert_eq!(calls.await, 2, "a hundred offers, and one that is cancelled");
-    let kept: Vec<_> = values.into_iter().filter(|value| value != "7").collect();
+    assert_eq!(calls.await, 3, "the first one, 99 others, and one that is cancelled");
+    let kept: Vec<_> = values.iter().filter(|value| *value != "7").cloned().collect();
     assert_eq!(delayed.read_all().await.unwrap(), kept);
+    let calls = scripts(&server, join_all(values.iter().map(|value| delayed.offer(value, MINUTE))));
+    assert_eq!(calls.await, 1, "behind a batch, the first one waits for others");
 }
 
 /// A multi-threaded runtime first runs the task that was woken last, which would be the call of a single
@@ -118,7 +120,8 @@ async fn many_and_big_ones_go_in_several_calls() {
     let server = Server::start();
     let (_client, _ready, delayed) = connect(server.url()).await;
     let (many, big) = (texts(1_000), ["x".repeat(200_000), "y".repeat(200_000), "z".repeat(2_000_000)]);
-    for (values, most) in [(&many[..], 4), (&big[..], 3)] {
+    // The first one is alone.
+    for (values, most) in [(&many[..], 1 + 4), (&big[..], 3)] {
         let calls = scripts(&server, async {
             join_all(values.iter().map(|value| delayed.offer(value, MINUTE))).await;
         });
@@ -174,17 +177,17 @@ async fn all_are_told_when_a_right_is_missing() {
 async fn a_caller_that_is_dropped_takes_nobody_with_it() {
     let server = Server::start();
     let (_client, _ready, delayed) = connect(server.url()).await;
-    let values = texts(3);
+    let values = texts(4);
     let mut offers: Vec<_> = values.iter().map(|value| task::spawn(delayed.offer(value, MINUTE))).collect();
     for offer in &mut offers {
         assert_pending!(offer.poll());
     }
-    // The first one began the batch. Nothing is sent yet, so it is not stored.
-    drop(offers.remove(0));
+    // The first one has its own call. The second one began the batch, of which nothing is sent yet.
+    drop(offers.drain(..2));
     for offer in offers {
         offer.await.unwrap();
     }
-    assert_eq!(delayed.read_all().await.unwrap(), values[1..]);
+    assert_eq!(delayed.read_all().await.unwrap(), ["0", "2", "3"]);
 }
 
 #[tokio::test]
@@ -250,7 +253,7 @@ fn a_runtime_that_stands_still_keeps_nobody_waiting() {
     }
 }
 
-/// Offers do not wait for ever when the runtime of their batch ends before its task runs.
+/// Offers do not wait for ever when the runtime of the connections ends before it sends them.
 #[test]
 fn a_runtime_that_is_gone_leaves_nobody_waiting() {
     let server = Server::start();
@@ -267,7 +270,7 @@ fn a_runtime_that_is_gone_leaves_nobody_waiting() {
     current_thread().block_on(async {
         let both = async { (offer.await, delayed.offer(&value, MINUTE).await) };
         let (first, second) = tokio::time::timeout(MINUTE, both).await.expect("an answer");
-        assert_eq!(first.unwrap_err().kind(), ErrorKind::Closed, "nothing was sent");
+        assert_eq!(first.unwrap_err().kind(), ErrorKind::OutcomeUnknown, "it was about to be sent");
         assert_eq!(second.unwrap_err().kind(), ErrorKind::Closed);
     });
     drop(client);
