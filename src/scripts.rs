@@ -46,13 +46,13 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: "e360deb5ab345821752692c3ca75330149e1caab",
+    OFFER: "6fcec7cb291c9319464cb83f00554d2db6598287",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "0ca6087a94739a2534dbf5ac5f95b422daf3e1f6",
+    TRANSFER: "c96776d092b2d7de30460ce661e6a54a95908db0",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
-        ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
-         "transfer/jobs", "transfer/move", "transfer/few", "transfer/rebuild", "transfer"];
+        ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
+         "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
     OFFER_JOBS: "d373efd3edc08aac3654cff4935080de9e9ea26f",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
@@ -66,19 +66,19 @@ scripts! {
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "1b569df1f9e1ff0989f0cbbf52f198379e20a5b8",
+    CANCEL_JOBS: "d355ae4e13b333cc8f9dbbe752f32f4e66177308",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
-        ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
+        ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "28da6cf1b3d80725d5f5b4a29675261d9e607dbe",
+    JOB_STATES: "19e6ebbf4bdc4c6cf38763621273b8d43450db93",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
-        ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
+        ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "d02def293409d8d8e070cbb089ca14ef81efa7a6", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "955d78b54778a0e5bf59a2471ec9c686cd3e135c",
+    SWEEP_JOBS: "be981ff5914fa0208f6a6c1d064d07d261fec5bc",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
-        ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
+        ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "c7cef3ec2ae426a76def49fa6fadf2a0bf732bbe",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
@@ -120,10 +120,10 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "2b629f57369d56c88d26c56baf29ab8e88350482",
+    RECEIVE: "a06a2868854049f02809f4bd012048486899fc39",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
-        ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
+        ["receive/begin", "parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
          "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],

@@ -33,20 +33,8 @@ if full then
     return {false, full, 1}
 end
 
-local added, entries = {}, {}
-
--- Takes back what is stored.
-local function refuse(error)
-    local undone = 1
-    for i = 1, #entries, 1000 do
-        if type(redis.pcall('ZREM', KEYS.timeout_set, unpack(entries, i, math.min(i + 999, #entries)))) == 'table' then
-            undone = 0
-        end
-    end
-    redis.call('SET', KEYS.receipt, undone .. ' ' .. error, 'PX', ARGV[2])
-    return {false, error, undone}
-end
-
+-- What is new: entry -> due, and the entries in their order.
+local added, entries, refused = {}, {}, nil
 for i = 4, #ARGV, 2 do
     local due, entry = string.format('%.0f', base + ARGV[i]), ARGV[i + 1]
     local is_new = redis.pcall('ZADD', KEYS.timeout_set, 'NX', due, entry)
@@ -54,14 +42,27 @@ for i = 4, #ARGV, 2 do
         added[entry] = due
         entries[#entries + 1] = entry
     elseif is_new ~= 0 then
-        return refuse(is_new.err)
+        refused = is_new.err
+        break
     end
 end
-for i = 1, #entries, 1000 do
+for i = 1, refused and 0 or #entries, 1000 do
     local length = redis.pcall('RPUSH', KEYS.ordered_list, unpack(entries, i, math.min(i + 999, #entries)))
     if type(length) == 'table' then
-        return refuse(length.err)
+        refused = length.err
+        break
     end
+end
+if refused then
+    -- What is stored is taken back.
+    local undone = 1
+    for i = 1, #entries, 1000 do
+        if type(redis.pcall('ZREM', KEYS.timeout_set, unpack(entries, i, math.min(i + 999, #entries)))) == 'table' then
+            undone = 0
+        end
+    end
+    redis.call('SET', KEYS.receipt, undone .. ' ' .. refused, 'PX', ARGV[2])
+    return {false, refused, undone}
 end
 -- The entries are stored. A refusal of what follows changes nothing in that.
 local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
