@@ -43,7 +43,7 @@ local function call_as_usual()
     local payload, record
     if waiting > 0 then
         payload = redis.call('LRANGE', KEYS.inbox, '0', '0')[1]
-    elseif ready > 0 then
+    elseif most > 0 then
         payload = redis.call('LRANGE', KEYS.target, '0', '0')[1]
     end
     redis.call('HDEL', KEYS.receipts, receiver)

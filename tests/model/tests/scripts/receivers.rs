@@ -14,6 +14,7 @@ use redelay_support::{
     SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
+use crate::usual::{USUAL, WHOLE, with_and_without_its_beginning};
 use crate::{Bytes, CLOCK, EPOCH, command, script, text};
 
 /// The model's unit of time, a quarter of the usual lease of 30 s. With the shortest lease of two units, half
@@ -47,10 +48,6 @@ return {
 }";
 
 const CHANNEL_OF_RETRIES: &str = "redelay:receivers:{q}";
-/// The name of `receive.lua` without its beginning.
-const WHOLE: &str = "RECEIVE without its beginning";
-/// Where the calls that the beginning makes are counted.
-const USUAL: &str = "usual";
 
 const OF_JOBS: [&str; 3] = [JOBS, NOTES, MORE_NOTES];
 
@@ -197,15 +194,6 @@ fn silences_of(text: &str) -> Vec<Silence> {
         Silence { ended: time(ended.as_bytes()), length, since }
     };
     text.split_whitespace().map(silence).collect()
-}
-
-/// The script `receive.lua` that counts the calls which its beginning makes, and the same without that
-/// beginning.
-pub(crate) fn with_and_without_its_beginning(receive: &str) -> (String, String) {
-    let (begins, ends) = ("local ok, reply = pcall(call_as_usual)", "if ok and reply then");
-    assert_eq!((receive.matches(begins).count(), receive.matches(ends).count()), (1, 1));
-    let counts = format!("{ends} redis.call('INCR', '{USUAL}')");
-    (receive.replace(ends, &counts), receive.replace(begins, "local ok, reply = false, nil"))
 }
 
 struct Real {
