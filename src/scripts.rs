@@ -46,22 +46,22 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: "6fcec7cb291c9319464cb83f00554d2db6598287",
+    OFFER: "54b48a1ddec91b51e90ff7c8c46d34c5885d6d7e",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "c96776d092b2d7de30460ce661e6a54a95908db0",
+    TRANSFER: "375d69e41a888f30736bd769a18230fc9e6d147b",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "d373efd3edc08aac3654cff4935080de9e9ea26f",
+    OFFER_JOBS: "0dba857a5ebcd4f0ce000aa96973b45a309d4e3e",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
          "offer_jobs"];
-    OFFER_THROTTLED: "67f24fabfdca9e9cb7286ad8ae97d66370bb2382",
+    OFFER_THROTTLED: "5a8f72a46c9dcdfc8ea64bac46406df3ef7963f0",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld",
          "offer_jobs"];
-    OFFER_HELD: "835f3ec31dd9a22b0db51fbced73cac63cab8b63",
+    OFFER_HELD: "fde2f22ec80514a8bfe268e26c4856003ec30101",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
@@ -83,7 +83,7 @@ scripts! {
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "e0e493a4c7a9be0fd9f63874da3b925db86fe102",
+    CHANGE_SCHEDULE: "0758d7f4769f527f025ed5f5113ac8c9d76ca0e1",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];

@@ -18,8 +18,11 @@ for i = 4, #ARGV, 2 do
         return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
     end
 end
-local most = most_pending(ARGV[3])
-local full = is_full(most, (#ARGV - 3) / 2)
+local most, full
+if ARGV[3] == '1' then
+    most = most_pending()
+    full = is_full(most, (#ARGV - 3) / 2)
+end
 -- The first write, and the only one whose refusal ends the script. It fails if the memory is full.
 if not redis.call('SET', KEYS.receipt, full and '1 ' .. full or base, 'NX', 'PX', ARGV[2]) then
     local outcome = redis.call('GET', KEYS.receipt)
@@ -33,14 +36,13 @@ if full then
     return {false, full, 1}
 end
 
--- What is new: entry -> due, and the entries in their order.
-local added, entries, refused = {}, {}, nil
+local entries, first_due, refused = {nil}, nil, nil -- what is new, with room for one
 for i = 4, #ARGV, 2 do
     local due, entry = string.format('%.0f', base + ARGV[i]), ARGV[i + 1]
     local is_new = redis.pcall('ZADD', KEYS.timeout_set, 'NX', due, entry)
     if is_new == 1 then
-        added[entry] = due
         entries[#entries + 1] = entry
+        first_due = first_due or due
     elseif is_new ~= 0 then
         refused = is_new.err
         break
@@ -65,14 +67,17 @@ if refused then
     return {false, refused, undone}
 end
 -- The entries are stored. A refusal of what follows changes nothing in that.
-local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
-local to_start = false
-if added[head[1]] then
+local head = redis.pcall('ZRANGE', KEYS.timeout_set, '0', '0', 'WITHSCORES')
+local is_head, to_start = false, false
+for i = 1, #entries do
+    is_head = is_head or entries[i] == head[1]
+end
+if is_head then
     -- Redisson sets its timer to whatever is announced, later times too, so only a new head is announced.
-    to_start = added[head[1]]
+    to_start = head[2]
     redis.pcall('PUBLISH', KEYS.channel, to_start)
 elseif not head[2] or tonumber(head[2]) <= now then
     -- An announcement was lost, or never made.
-    to_start = head[2] or added[entries[1]] or false
+    to_start = head[2] or first_due or false
 end
 return {base, to_start, most and math.min(most, 1)}

@@ -3,7 +3,7 @@
 -- Provides  length, due_count, announce
 -- Uses      now of parts/now.lua, a few constants and move_few of transfer/few.lua, forget and moved_runs of transfer/jobs.lua
 local length = redis.call('LLEN', KEYS.ordered_list)
-local first, due_count = redis.call('ZRANGE', KEYS.timeout_set, 0, 1, 'WITHSCORES'), 0
+local first, due_count = redis.call('ZRANGE', KEYS.timeout_set, '0', '1', 'WITHSCORES'), 0
 if first[4] and tonumber(first[4]) <= now / 1000 then
     due_count = redis.call('ZCOUNT', KEYS.timeout_set, '-inf', string.format('%.3f', now / 1000))
 elseif first[2] and tonumber(first[2]) <= now / 1000 then

@@ -20,7 +20,7 @@ local function take_out_one(length, entry)
     end
     local from_end = length >= LONG_WALK and not has('MAXLEN', NEAR_FRONT)
         and has('RANK', -1, 'MAXLEN', math.floor(length / TAIL_PART))
-    redis.call('LREM', KEYS.ordered_list, from_end and -1 or 1, entry)
+    redis.call('LREM', KEYS.ordered_list, from_end and '-1' or '1', entry)
 end
 
 -- Moves all of these entries, which are the first of the timeout set. `length` is that of the list. Returns false if nothing
@@ -37,9 +37,9 @@ local function move_few(due, length)
     end
     -- The first write, on an absent key. It needs no memory, and from then on no command is refused for lack of it. It shows
     -- that LREM is permitted, which the rest relies on.
-    redis.call('LREM', KEYS.scratch, 1, '')
+    redis.call('LREM', KEYS.scratch, '1', '')
     redis.call('RPUSH', KEYS.target, unpack(payloads))
-    local removed = redis.pcall('ZREMRANGEBYRANK', KEYS.timeout_set, 0, #due - 1)
+    local removed = redis.pcall('ZREMRANGEBYRANK', KEYS.timeout_set, '0', #due - 1)
     if type(removed) == 'table' then
         for n = #due, 1, -1 do
             redis.call('LREM', KEYS.target, -1, payloads[n])
