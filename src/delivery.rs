@@ -16,12 +16,12 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::error::{Error, Result};
 use crate::queue::Queue;
-use crate::receiving::{Claim, Receiving, Settlement};
+use crate::receiving::{Claim, PendingReceive, Receiving, Settlement};
 use crate::telemetry::events::Span;
 use crate::wire::job::{JobData, TRACEPARENT};
 use crate::wire::message::MessageId;
 use crate::wire::time;
-use settle::{Open, answered, cut, settle, settle_after};
+use settle::{Open, answered, cut, settle, settle_after, settle_by};
 
 /// A message that was received, until it is settled.
 ///
@@ -31,7 +31,7 @@ use settle::{Open, answered, cut, settle, settle_after};
 ///
 /// | call | effect |
 /// |---|---|
-/// | [`ack`](Self::ack) | done: the message is deleted |
+/// | [`ack`](Self::ack), [`Receiver::ack_and_receive`](crate::Receiver::ack_and_receive) | done: the message is deleted |
 /// | [`retry`](Self::retry), [`retry_after`](Self::retry_after) | it failed: it is delivered again later, or becomes a dead letter |
 /// | [`snooze`](Self::snooze) | it is delivered again later; this is not a failure |
 /// | [`release`](Self::release) | it is delivered again at once; this is not a failure |
@@ -404,6 +404,29 @@ impl<T> Delivery<T> {
     #[doc(alias = "acknowledge")]
     pub fn ack(mut self) -> BoxFuture<'static, Result<()>> {
         settle(self.open.take(), "ack", |_| Settlement::Acknowledge)
+    }
+
+    /// Acknowledges the message, and waits for one of this receiver: in one call, if it is the receiver of
+    /// this message.
+    pub(crate) fn ack_and_wait(
+        mut self,
+        receiving: &Arc<Receiving>,
+    ) -> (BoxFuture<'static, Result<()>>, PendingReceive) {
+        let mut next = None;
+        let acked = settle_by(
+            self.open.take(),
+            "ack",
+            |_| Settlement::Acknowledge,
+            |own, claim, settlement| {
+                if !Arc::ptr_eq(own, receiving) {
+                    return own.settle(claim, settlement);
+                }
+                let (answer, pending) = own.settle_and_wait(claim, settlement);
+                next = Some(pending);
+                answer
+            },
+        );
+        (acked, next.unwrap_or_else(|| receiving.wait(1)))
     }
 
     /// It failed: the message is delivered again after the [backoff](crate::Receiver::backoff) of the

@@ -182,6 +182,47 @@ impl<T: 'static> Receiver<T> {
         self.one(VERB, &receiving, claims).unwrap_or_else(|| Err(self.failed(VERB, OpError::Closed)))
     }
 
+    /// Acknowledges a message, and waits for the next one: [`Delivery::ack`] and [`Receiver::receive`] in one
+    /// call of the server, if this receiver or a clone of it has received the message. Otherwise in two.
+    ///
+    /// # Errors
+    /// * As [`Delivery::ack`]: the text of the error names `ack`. Nothing is received then.
+    /// * As [`Receiver::receive`]: the text names `ack_and_receive`. The message is acknowledged.
+    ///
+    /// # Cancel safety
+    /// The message is acknowledged even if the future is dropped, also before it is polled. A message on its
+    /// way to the dropped future is released, as by [`Receiver::receive`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long).receiver();
+    /// let mut order = orders.receive().await?;
+    /// loop {
+    ///     println!("{}", order.value());
+    ///     order = orders.ack_and_receive(order).await?;
+    /// }
+    /// # }
+    /// ```
+    pub fn ack_and_receive<U>(&self, delivery: Delivery<U>) -> impl Future<Output = Result<Delivery<T>>> {
+        const VERB: &str = "ack_and_receive";
+        let begun = match self.receiving(VERB) {
+            Ok(receiving) => {
+                let (acked, next) = delivery.ack_and_wait(&receiving);
+                (acked, Ok((receiving, next)))
+            }
+            Err(error) => (delivery.ack(), Err(error)),
+        };
+        async move {
+            let (acked, next) = begun;
+            acked.await?;
+            let (receiving, next) = next?;
+            let claims = next.await.map_err(|error| self.failed(VERB, error))?;
+            self.one(VERB, &receiving, claims).unwrap_or_else(|| Err(self.failed(VERB, OpError::Closed)))
+        }
+    }
+
     /// Asks the server for a message, and returns `None` if there is none. It does not wait for one.
     ///
     /// # Errors

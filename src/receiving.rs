@@ -45,6 +45,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub(crate) use call::Settings;
 pub(crate) use claim::{Claim, Settled, Settlement};
 pub(crate) use forward::Destination;
+pub(crate) use waiting::SettleAnswer;
 
 use crate::announcements::Announced;
 use crate::conn::OpError;
@@ -127,14 +128,18 @@ impl Receiving {
 
     /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a
     /// listener, too.
-    pub(crate) fn settle(
+    pub(crate) fn settle(&self, claim: &Claim, settlement: Settlement) -> SettleAnswer {
+        self.waiting.settle(claim, settlement)
+    }
+
+    /// Settles a delivery and waits for a message, in one call.
+    pub(crate) fn settle_and_wait(
         &self,
         claim: &Claim,
         settlement: Settlement,
-    ) -> oneshot::Receiver<Result<Settled, OpError>> {
-        let (answer, receiver) = oneshot::channel();
-        self.waiting.settle(claim, settlement, answer);
-        receiver
+    ) -> (SettleAnswer, PendingReceive) {
+        let (answer, joined) = self.waiting.settle_and_join(claim, settlement);
+        (answer, self.pending(1, true, joined))
     }
 
     /// Until when a caller waits for the result of a settlement that begins now.
@@ -143,7 +148,15 @@ impl Receiving {
     }
 
     fn join(&self, most: usize, patient: bool) -> PendingReceive {
-        let (id, answer) = self.waiting.join(most, patient);
+        self.pending(most, patient, self.waiting.join(most, patient))
+    }
+
+    fn pending(
+        &self,
+        most: usize,
+        patient: bool,
+        (id, answer): (u64, oneshot::Receiver<Received>),
+    ) -> PendingReceive {
         PendingReceive {
             id,
             most,

@@ -46,44 +46,44 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: "e360deb5ab345821752692c3ca75330149e1caab",
+    OFFER: "54b48a1ddec91b51e90ff7c8c46d34c5885d6d7e",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "0ca6087a94739a2534dbf5ac5f95b422daf3e1f6",
+    TRANSFER: "375d69e41a888f30736bd769a18230fc9e6d147b",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
-        ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
-         "transfer/jobs", "transfer/move", "transfer/few", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "d373efd3edc08aac3654cff4935080de9e9ea26f",
+        ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
+         "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
+    OFFER_JOBS: "0dba857a5ebcd4f0ce000aa96973b45a309d4e3e",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
          "offer_jobs"];
-    OFFER_THROTTLED: "67f24fabfdca9e9cb7286ad8ae97d66370bb2382",
+    OFFER_THROTTLED: "5a8f72a46c9dcdfc8ea64bac46406df3ef7963f0",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld",
          "offer_jobs"];
-    OFFER_HELD: "835f3ec31dd9a22b0db51fbced73cac63cab8b63",
+    OFFER_HELD: "fde2f22ec80514a8bfe268e26c4856003ec30101",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "1b569df1f9e1ff0989f0cbbf52f198379e20a5b8",
+    CANCEL_JOBS: "d355ae4e13b333cc8f9dbbe752f32f4e66177308",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
-        ["parts/entry", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
+        ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "28da6cf1b3d80725d5f5b4a29675261d9e607dbe",
+    JOB_STATES: "19e6ebbf4bdc4c6cf38763621273b8d43450db93",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
-        ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
+        ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "d02def293409d8d8e070cbb089ca14ef81efa7a6", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "955d78b54778a0e5bf59a2471ec9c686cd3e135c",
+    SWEEP_JOBS: "be981ff5914fa0208f6a6c1d064d07d261fec5bc",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
-        ["parts/entry", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
+        ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "c7cef3ec2ae426a76def49fa6fadf2a0bf732bbe",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "e0e493a4c7a9be0fd9f63874da3b925db86fe102",
+    CHANGE_SCHEDULE: "0758d7f4769f527f025ed5f5113ac8c9d76ca0e1",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
@@ -120,10 +120,10 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "2b629f57369d56c88d26c56baf29ab8e88350482",
+    RECEIVE: "7438c5a0b9fba48ad9440a1badcee4f9daaa5e30",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
-        ["parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
+        ["receive/begin", "parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
          "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],

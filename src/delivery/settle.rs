@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use crate::backoff::Backoff;
 use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::Queue;
-use crate::receiving::{Claim, Receiving, Settled, Settlement};
+use crate::receiving::{Claim, Receiving, SettleAnswer, Settled, Settlement};
 use crate::telemetry::events::Span;
 use crate::wire::time;
 
@@ -48,6 +47,16 @@ pub(super) fn settle(
     verb: &'static str,
     settlement: impl FnOnce(&mut Open) -> Settlement,
 ) -> BoxFuture<'static, Result<()>> {
+    settle_by(open, verb, settlement, |receiving, claim, settlement| receiving.settle(claim, settlement))
+}
+
+/// The same; `send` passes it to the task of the receiver.
+pub(super) fn settle_by(
+    open: Option<Box<Open>>,
+    verb: &'static str,
+    settlement: impl FnOnce(&mut Open) -> Settlement,
+    send: impl FnOnce(&Arc<Receiving>, &Claim, Settlement) -> SettleAnswer,
+) -> BoxFuture<'static, Result<()>> {
     let started = open.map(|open| {
         let mut open = *open;
         let settlement = settlement(&mut open);
@@ -57,7 +66,7 @@ pub(super) fn settle(
         }
         let span = open.span.settle(&open.queue.keys, open.claim.member.id(), verb);
         let deadline = open.receiving.deadline();
-        (open.receiving.settle(&open.claim, settlement), deadline, open.receiving, open.queue, span)
+        (send(&open.receiving, &open.claim, settlement), deadline, open.receiving, open.queue, span)
     });
     Box::pin(async move {
         let Some((answer, deadline, _receiving, queue, span)) = started else { return Ok(()) };
@@ -88,7 +97,7 @@ pub(super) fn settle_after(
 
 pub(super) async fn answered(
     verb: &'static str,
-    answer: oneshot::Receiver<std::result::Result<Settled, OpError>>,
+    answer: SettleAnswer,
     deadline: Instant,
     queue: &Queue,
     span: &Span,

@@ -15,6 +15,9 @@ use crate::outbox::{Held, Outbox};
 /// What a receive is answered: messages, or `None` if there are none now.
 pub(super) type Received = Result<Option<Held<Vec<Claim>>>, OpError>;
 
+/// Where a settlement is answered.
+pub(crate) type SettleAnswer = oneshot::Receiver<Result<Settled, OpError>>;
+
 /// One receive.
 #[derive(Debug)]
 pub(super) struct Receive {
@@ -44,21 +47,35 @@ struct Lists {
     silent_at: Option<Instant>,
 }
 
+impl Lists {
+    fn join(&mut self, most: usize, patient: bool) -> (u64, oneshot::Receiver<Received>) {
+        let (answer, receiver) = oneshot::channel();
+        let id = self.next;
+        self.next += 1;
+        // Otherwise the receive is dropped, and its channel with it: that is an answer, too.
+        if !self.closed {
+            self.receives.insert(id, Receive { most, patient, answer });
+        }
+        (id, receiver)
+    }
+
+    fn settle(&mut self, claim: &Claim, settlement: Settlement) -> SettleAnswer {
+        let (answer, receiver) = oneshot::channel();
+        if self.ended {
+            let _ = answer.send(Err(OpError::Closed));
+        } else {
+            self.to_settle.push(ToSettle::new(claim, settlement, answer));
+        }
+        receiver
+    }
+}
+
 impl Waiting {
     /// A receive of up to this many messages: its number, and where it is answered.
     pub(super) fn join(&self, most: usize, patient: bool) -> (u64, oneshot::Receiver<Received>) {
-        let (answer, receiver) = oneshot::channel();
-        let receive = Receive { most, patient, answer };
-        let mut lists = self.lists();
-        let id = lists.next;
-        lists.next += 1;
-        // Otherwise the receive is dropped, and its channel with it: that is an answer, too.
-        if !lists.closed {
-            lists.receives.insert(id, receive);
-            drop(lists);
-            self.changed.notify_one();
-        }
-        (id, receiver)
+        let joined = self.lists().join(most, patient);
+        self.changed.notify_one();
+        joined
     }
 
     pub(super) fn leave(&self, id: u64) {
@@ -75,21 +92,25 @@ impl Waiting {
         self.changed.notify_one();
     }
 
-    pub(super) fn settle(
+    /// A delivery to settle. Returns where that is answered.
+    pub(super) fn settle(&self, claim: &Claim, settlement: Settlement) -> SettleAnswer {
+        let answer = self.lists().settle(claim, settlement);
+        self.changed.notify_one();
+        answer
+    }
+
+    /// A delivery to settle, and a receive of one message, which the task finds together. So they share a
+    /// call.
+    pub(super) fn settle_and_join(
         &self,
         claim: &Claim,
         settlement: Settlement,
-        answer: oneshot::Sender<Result<Settled, OpError>>,
-    ) {
+    ) -> (SettleAnswer, (u64, oneshot::Receiver<Received>)) {
         let mut lists = self.lists();
-        if lists.ended {
-            drop(lists);
-            let _ = answer.send(Err(OpError::Closed));
-        } else {
-            lists.to_settle.push(ToSettle::new(claim, settlement, answer));
-            drop(lists);
-            self.changed.notify_one();
-        }
+        let answers = (lists.settle(claim, settlement), lists.join(1, true));
+        drop(lists);
+        self.changed.notify_one();
+        answers
     }
 
     /// Lets the task look at what has changed elsewhere.

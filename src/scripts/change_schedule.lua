@@ -27,7 +27,7 @@ if not redis.call('ZSCORE', KEYS.timeout_set, withdrawn) and withdrawn ~= '' the
 end
 -- There must be room for one run: then those that were missed are stored, too. The place of a run that is withdrawn, or that is
 -- due and was not moved yet, is free.
-local most = ARGV[9] and withdrawn == '' and most_pending('1') or 0
+local most = ARGV[9] and withdrawn == '' and most_pending() or 0
 local full = most > 0 and is_full(most, job_of(name .. '@' .. ARGV[3]) and 0 or 1)
 if full then
     return redis.error_reply('REDELAY ' .. full)

@@ -18,8 +18,11 @@ for i = 4, #ARGV, 2 do
         return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
     end
 end
-local most = most_pending(ARGV[3])
-local full = is_full(most, (#ARGV - 3) / 2)
+local most, full
+if ARGV[3] == '1' then
+    most = most_pending()
+    full = is_full(most, (#ARGV - 3) / 2)
+end
 -- The first write, and the only one whose refusal ends the script. It fails if the memory is full.
 if not redis.call('SET', KEYS.receipt, full and '1 ' .. full or base, 'NX', 'PX', ARGV[2]) then
     local outcome = redis.call('GET', KEYS.receipt)
@@ -33,45 +36,48 @@ if full then
     return {false, full, 1}
 end
 
-local added, entries = {}, {}
-
--- Takes back what is stored.
-local function refuse(error)
+local entries, first_due, refused = {nil}, nil, nil -- what is new, with room for one
+for i = 4, #ARGV, 2 do
+    local due, entry = string.format('%.0f', base + ARGV[i]), ARGV[i + 1]
+    local is_new = redis.pcall('ZADD', KEYS.timeout_set, 'NX', due, entry)
+    if is_new == 1 then
+        entries[#entries + 1] = entry
+        first_due = first_due or due
+    elseif is_new ~= 0 then
+        refused = is_new.err
+        break
+    end
+end
+for i = 1, refused and 0 or #entries, 1000 do
+    local length = redis.pcall('RPUSH', KEYS.ordered_list, unpack(entries, i, math.min(i + 999, #entries)))
+    if type(length) == 'table' then
+        refused = length.err
+        break
+    end
+end
+if refused then
+    -- What is stored is taken back.
     local undone = 1
     for i = 1, #entries, 1000 do
         if type(redis.pcall('ZREM', KEYS.timeout_set, unpack(entries, i, math.min(i + 999, #entries)))) == 'table' then
             undone = 0
         end
     end
-    redis.call('SET', KEYS.receipt, undone .. ' ' .. error, 'PX', ARGV[2])
-    return {false, error, undone}
-end
-
-for i = 4, #ARGV, 2 do
-    local due, entry = string.format('%.0f', base + ARGV[i]), ARGV[i + 1]
-    local is_new = redis.pcall('ZADD', KEYS.timeout_set, 'NX', due, entry)
-    if is_new == 1 then
-        added[entry] = due
-        entries[#entries + 1] = entry
-    elseif is_new ~= 0 then
-        return refuse(is_new.err)
-    end
-end
-for i = 1, #entries, 1000 do
-    local length = redis.pcall('RPUSH', KEYS.ordered_list, unpack(entries, i, math.min(i + 999, #entries)))
-    if type(length) == 'table' then
-        return refuse(length.err)
-    end
+    redis.call('SET', KEYS.receipt, undone .. ' ' .. refused, 'PX', ARGV[2])
+    return {false, refused, undone}
 end
 -- The entries are stored. A refusal of what follows changes nothing in that.
-local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
-local to_start = false
-if added[head[1]] then
+local head = redis.pcall('ZRANGE', KEYS.timeout_set, '0', '0', 'WITHSCORES')
+local is_head, to_start = false, false
+for i = 1, #entries do
+    is_head = is_head or entries[i] == head[1]
+end
+if is_head then
     -- Redisson sets its timer to whatever is announced, later times too, so only a new head is announced.
-    to_start = added[head[1]]
+    to_start = head[2]
     redis.pcall('PUBLISH', KEYS.channel, to_start)
 elseif not head[2] or tonumber(head[2]) <= now then
     -- An announcement was lost, or never made.
-    to_start = head[2] or added[entries[1]] or false
+    to_start = head[2] or first_due or false
 end
 return {base, to_start, most and math.min(most, 1)}

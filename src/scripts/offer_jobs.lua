@@ -35,7 +35,7 @@ local function remembered(outcome)
 end
 
 -- What becomes of each job. The jobs before it in this call count as stored.
-local most = most_pending(ARGV[6])
+local most = ARGV[6] == '1' and most_pending() or nil
 local room = most and most > 0 and most - redis.call('ZCARD', KEYS.timeout_set) or math.huge
 local reply, changes, fields, accepted = {base, false, most and math.min(most, 1) or false}, {}, {}, {}
 local replaces, has_data, known_id, known_field = false, false, nil, nil

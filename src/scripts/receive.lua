@@ -31,15 +31,10 @@ local noted = {
     expired = 0, -- jobs that expired before they were claimed
     buried = 0, -- those of them that became dead letters
 }
-local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
 local last, pause = tonumber(ARGV[9]), tonumber(ARGV[10])
-local acks, extends, others = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 -- The last arguments: of those to acknowledge, and of those to extend, the ids that they hold.
 local extended = #ARGV - 2 * ARGV[15] + 1
 local acknowledged = extended - 2 * ARGV[14]
-local _, _, lease = struct.unpack('>HHI4', policy)
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 math.randomseed(tonumber(ARGV[8]))
 
 local function message_of(error)
@@ -93,15 +88,12 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     return out
 end
 
-local control = redis.pcall('HMGET', KEYS.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next', 'spared', 'notes')
-
 local function look(last, expected)
     local has_ended = lease_ends and lease_ends <= now
     return look_at_the_clock(now, lease, has_ended, control[1], control[2], last, expected)
 end
 
-local receipt = redis.call('HGET', KEYS.receipts, receiver)
-if receipt and string.sub(receipt, 1, 16) == token then
+if is_known then
     local _, length = struct.unpack('>I6I4', receipt, 17)
     local results, claims = string.sub(receipt, 27, 26 + length), Claims.new(noted, token, policy, now, 0, true)
     local refusals = {}
@@ -124,14 +116,8 @@ if receipt and string.sub(receipt, 1, 16) == token then
     pcall(look, now, 0)
     return reply({0, 0, 0, 0}, 1, -1, '', results, refusals, claims)
 end
-if receipt and #receipt >= 16 then
-    -- Tokens are in the order of the calls. The network may deliver a try after its retry and a later call were answered: it
-    -- must not claim messages that no receiver gets, under ids that its retry has given to others.
-    local last_time, last_count = struct.unpack('>I6I6', receipt)
-    local time_of_this, count_of_this = struct.unpack('>I6I6', token)
-    if last_time > time_of_this or last_time == time_of_this and last_count > count_of_this then
-        return redis.error_reply('REDELAY a later call of this receiver was answered')
-    end
+if is_late then
+    return redis.error_reply('REDELAY a later call of this receiver was answered')
 end
 -- The first write. It needs no memory, and after it no command is refused for lack of memory.
 redis.call('HDEL', KEYS.receipts, receiver)
@@ -179,9 +165,6 @@ for _ = 1, others do
     at = at + 5
 end
 
--- The receipt of the call before is still there, so no other try of this one was executed: it would have left
--- its own.
-local is_first_try = receipt and #receipt >= 16
 local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try, control[9] or are_notes_new())
 local recovered, trimmed, apart, left, hold = 0, 0, 0, 0, -1
 local ok, refused = pcall(function()

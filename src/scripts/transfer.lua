@@ -52,49 +52,12 @@ local PORTION = 500 -- entries: see `move_rebuilt`
 local budget = tonumber(ARGV[2])
 -- To move an entry takes two microseconds at least.
 local most = math.min(tonumber(ARGV[1]), math.max(SLICE, math.floor(budget / 2)))
-local length = redis.call('LLEN', KEYS.ordered_list)
 local cursor, rebuilding = tonumber(ARGV[4]), nil
 if math.abs(cursor) >= REBUILD then
     rebuilding = cursor > 0 and 'goes on' or 'has ended'
     cursor = cursor > 0 and cursor - REBUILD or 0
 end
 cursor = math.max(-length, math.min(cursor, length))
-local due_count = redis.call('ZCOUNT', KEYS.timeout_set, '-inf', string.format('%.3f', now / 1000))
-
--- Other clients hear of it, and need not call. Without permission to publish, the transfer still succeeds.
-local quiet = tonumber(ARGV[5])
-local function announce(head)
-    if quiet > 0 and head and tonumber(head) < now / 1000 + quiet then
-        -- The client has told them a moment ago, and will soon do so again.
-        return
-    end
-    redis.pcall('PUBLISH', KEYS.channel, ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
-end
-
--- Whether to read all due entries at once.
-local are_few = cursor == 0 and not rebuilding and due_count <= math.min(most, MOST_OF_FEW)
-    and (due_count < 2 or due_count * length <= SHORT_WALK)
-if are_few and due_count > 1 then
-    are_few = #redis.call('ZRANGE', KEYS.timeout_set, 0, 0)[1] < LONG_ENTRY
-end
-if are_few then
-    local first, due = redis.call('ZRANGE', KEYS.timeout_set, 0, due_count, 'WITHSCORES'), {}
-    for n = 1, due_count do
-        due[n] = first[2 * n - 1]
-    end
-    local head = first[2 * due_count + 2]
-    if due_count == 0 then
-        return {0, 0, head or false, now, 0, 0}
-    end
-    local moved = move_few(due, length)
-    if moved == true then
-        forget(due, due_count)
-        announce(head)
-        return {due_count, 0, head or false, now, 0, moved_runs}
-    elseif moved then
-        return moved
-    end
-end
 
 -- A pass over a long list looks for one PASS_PARTth of it, but for no more than PASS_WIDTH times as many entries as are
 -- moved at once, and its calls take up to PASS_TIME budgets. Otherwise most of the time would be spent on many short

@@ -13,6 +13,7 @@ use redelay_support::{TARGET, ms, soon};
 fn commands() -> Vec<String> {
     let scripts = concat!(
         include_str!("../../src/scripts/receive.lua"),
+        include_str!("../../src/scripts/receive/begin.lua"),
         include_str!("../../src/scripts/receive/record.lua"),
         include_str!("../../src/scripts/receive/dead.lua"),
         include_str!("../../src/scripts/receive/settle.lua"),

@@ -6,9 +6,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use redelay::{Client, ErrorKind};
 use redelay_fixture::{Proxy, Server, until, until_async};
-use redelay_support::{DEAD, DEAD_MESSAGES, MINUTE, Queues, RECEIPTS, builder, ms, soon};
-use tokio::time::sleep;
+use redelay_support::{DEAD, DEAD_MESSAGES, MESSAGES, MINUTE, Queues, RECEIPTS, builder, ms, part, soon};
+use tokio::time::{sleep, timeout};
 
+use crate::dropping::{Moment, drop_at};
 use crate::receivers::{count, is_drained};
 
 /// A user who may not end connections on the server cannot prevent that the first try of a call arrives after
@@ -284,4 +285,67 @@ async fn what_was_refused_to_be_acknowledged_is_delivered_again() {
         }
         assert!(is_drained(&server));
     }
+}
+
+/// The reply is lost before and after the call was executed.
+#[tokio::test]
+async fn an_acknowledgement_with_the_next_claim_whose_reply_is_lost_is_made_once() {
+    for is_executed in [true, false] {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let queues = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE).transfer(false)).await;
+        let receiver = queues.ready.receiver();
+        server.cmd(["RPUSH", "q", "1", "2"]);
+        let order = soon(receiver.receive()).await.unwrap();
+        if is_executed {
+            proxy.hold_replies(true)
+        } else {
+            proxy.blackhole(true)
+        }
+        let lose = async {
+            if is_executed {
+                until_async("it is executed", || async { count(&server, "LLEN", "q") == 0 }).await;
+            } else {
+                sleep(ms(50)).await;
+            }
+            proxy.cut();
+            proxy.hold_replies(false);
+            proxy.blackhole(false);
+        };
+        let (next, ()) = tokio::join!(receiver.ack_and_receive(order), lose);
+        let next = next.unwrap();
+        assert_eq!((*next.value(), next.attempt()), (2, 1));
+        assert_eq!(count(&server, "HLEN", MESSAGES), 1, "the first one is acknowledged");
+        next.ack().await.unwrap();
+        assert!(is_drained(&server));
+    }
+}
+
+/// Dropped at each poll: each message is acknowledged once, and none is lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_ack_and_receive_has_acknowledged() {
+    let server = Server::start();
+    let queues = Queues::of_numbers(builder(&server).transfer(false)).await;
+    let numbers: Vec<i64> = (0..part().share(4_000) as i64).collect();
+    queues.ready.offer_all(&numbers).await.unwrap();
+    let receiver = queues.ready.receiver();
+    let (mut acknowledged, mut dropped) = (Vec::new(), 0);
+    let mut order = soon(receiver.receive()).await.unwrap();
+    while acknowledged.len() + 1 < numbers.len() {
+        assert_eq!(order.attempt(), 1);
+        acknowledged.push(*order.value());
+        order = match drop_at(Moment::number(acknowledged.len()), receiver.ack_and_receive(order)).await {
+            Some(next) => next.unwrap(),
+            None => {
+                dropped += 1;
+                soon(receiver.receive()).await.unwrap()
+            }
+        };
+    }
+    acknowledged.push(*order.value());
+    order.ack().await.unwrap();
+    acknowledged.sort_unstable();
+    assert_eq!(acknowledged, numbers);
+    assert!(dropped > numbers.len() / 4, "{dropped} were dropped");
+    assert!(is_drained(&server));
 }

@@ -1,5 +1,6 @@
 //! The effects of each queue operation on a real server, and its cost for the server.
 
+mod ack_and_receive;
 mod announced;
 mod dead_letters;
 mod handlers;

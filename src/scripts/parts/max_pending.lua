@@ -1,17 +1,14 @@
 -- Whether a queue has as many pending entries as it may have. A part of the scripts that offer.
 -- Provides  most_pending, is_full
 
--- How many pending entries the queue may have, or 0 for any number; nil if the call does not look ('1' to look). Without the
--- permission, nobody knows of a limit.
-local function most_pending(looks)
-    if looks ~= '1' then
-        return nil
-    end
+-- How many pending entries the queue may have, or 0 for any number. Without the permission, nobody knows of a limit.
+local function most_pending()
     local most = redis.pcall('HGET', KEYS.control, 'max_pending')
     return type(most) == 'string' and tonumber(most) or 0
 end
 
--- If there is no room for `more` entries: how many there is room for, and why. False if there is.
+-- If there is no room for `more` entries: how many there is room for, and why. False if there is, or if `most` is nil: nobody has
+-- looked.
 local function is_full(most, more)
     if not most or most == 0 or more <= 0 then
         return false

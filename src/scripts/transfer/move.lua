@@ -1,6 +1,6 @@
 -- Moves due entries to the target, in the order of their due times. A part of transfer.lua.
 -- Provides  SLICE, is_progress, move
--- Uses      a search and READ_BYTES, see transfer/find.lua; take_out_one of transfer/take_out.lua, payload_of of
+-- Uses      a search and READ_BYTES, see transfer/find.lua; take_out_one of transfer/few.lua, payload_of of
 --           parts/entry.lua, spent of parts/clock.lua
 local SLICE = 100 -- entries that are moved before the clock is read again
 local LEAST_MOVED = 2000 -- entries that a call moves whatever the clock says, unless they are long or need an LREM each

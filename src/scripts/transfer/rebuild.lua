@@ -1,6 +1,6 @@
 -- Takes all due entries out of the ordered list before they are moved. A part of transfer.lua.
 -- Provides  REBUILD, BULK, WHOLE, WHOLE_BYTES, is_to_rebuild, mark, unmark, one_by_one, take_due_out
--- Uses      a search, see transfer/find.lua; take_out of transfer/take_out.lua, spent and now of parts/clock.lua
+-- Uses      a search, see transfer/find.lua; take_out of transfer/take_out.lua, spent of parts/clock.lua, now of parts/now.lua
 -- Redisson and redelay deliver what the timeout set has, so an overdue entry may be missing in the list. What is only in the list
 -- stays there. Others change the queue between two calls:
 --   an offer, a return        its entry is in the list, and may be overdue by the clock of its client: the calls that move read the

@@ -1,6 +1,6 @@
 -- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A part of
 -- transfer.lua.
--- Provides  take_out, take_out_one, keep_expiry, bring_to_front
+-- Provides  take_out, keep_expiry, bring_to_front
 -- Uses      a search and CHUNK, see transfer/find.lua
 
 -- Pushes each element to the head of the list: the last one becomes the first.
@@ -33,21 +33,6 @@ local function take_out(search, at)
         end
         redis.call('LREM', KEYS.ordered_list, last < search.length - first and #found or -#found, tombstone)
     end
-end
-
-local LONG_WALK = 1000 -- elements of a list in which it matters from which end an LREM starts
-local NEAR_FRONT = 16 -- elements: an entry that was offered in the order of the due times is one of the first
-local TAIL_PART = 16 -- the search from the end stops after this part of the list: a sixteenth
-
--- Takes one entry out of the list, which has about this many elements. Entries with short delays are at the end of a list of
--- many with long ones. Without permission to look there, the LREM starts at the front.
-local function take_out_one(length, entry)
-    local function has(...)
-        return type(redis.pcall('LPOS', KEYS.ordered_list, entry, ...)) == 'number'
-    end
-    local from_end = length >= LONG_WALK and not has('MAXLEN', NEAR_FRONT)
-        and has('RANK', -1, 'MAXLEN', math.floor(length / TAIL_PART))
-    redis.call('LREM', KEYS.ordered_list, from_end and -1 or 1, entry)
 end
 
 -- `ttl` is the list's time to live before the call.

@@ -4,6 +4,7 @@
 mod jobs;
 mod receivers;
 mod recovery;
+mod usual;
 
 use std::collections::BTreeMap;
 

@@ -14,6 +14,7 @@ use redelay_support::{
     SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
+use crate::usual::{USUAL, WHOLE, with_and_without_its_beginning};
 use crate::{Bytes, CLOCK, EPOCH, command, script, text};
 
 /// The model's unit of time, a quarter of the usual lease of 30 s. With the shortest lease of two units, half
@@ -229,6 +230,8 @@ impl Real {
         // In the model, one record fits into the reply to a call that is repeated.
         assert_eq!(receive.matches("AGAIN = 131072").count(), 1);
         *receive = receive.replace("AGAIN = 131072", "AGAIN = 1");
+        let (usual, whole) = with_and_without_its_beginning(receive);
+        scripts.extend([("RECEIVE", usual), (WHOLE, whole)]);
         Self { connection: server.redis(), scripts, _server: server }
     }
 
@@ -240,8 +243,10 @@ impl Real {
             .expect("MSET");
     }
 
-    fn call(&mut self, call: &Call) -> Reply {
+    /// `whole`: without the beginning of `receive.lua` that makes the usual calls.
+    fn call(&mut self, call: &Call, whole: bool) -> Reply {
         let (name, keys, arguments) = arguments(call);
+        let name = if whole && name == "RECEIVE" { WHOLE } else { name };
         match command(&self.scripts, name, &keys, &arguments).query::<Value>(&mut self.connection) {
             Ok(reply) => reply_of(call, reply),
             Err(error) => {
@@ -249,6 +254,11 @@ impl Real {
                 Reply::TooLate
             }
         }
+    }
+
+    /// How many calls the beginning of `receive.lua` has made.
+    fn usual_calls(&mut self) -> u32 {
+        Cmd::new().arg("GET").arg(USUAL).query::<Option<u32>>(&mut self.connection).expect("GET").unwrap_or(0)
     }
 
     /// Somebody removes a lease or a retry.
@@ -269,7 +279,7 @@ impl Real {
 
     fn state(&mut self) -> server::Server {
         let mut read = Cmd::new();
-        read.arg("EVAL").arg(READ).arg(KEYS.len() + CLOCK.len()).arg(&KEYS).arg(&CLOCK);
+        read.arg("EVAL").arg(READ).arg(KEYS.len() + CLOCK.len() + 1).arg(&KEYS).arg(&CLOCK).arg(USUAL);
         let contents: Contents = read.query(&mut self.connection).expect("the keys");
         let (target, inbox, messages, leases, retries, receipts, dead, letters, control, others) = contents;
         assert_eq!(others, 0, "no other keys, and the scratch key is absent after each script");
@@ -333,12 +343,17 @@ fn arguments(call: &Call) -> (&'static str, Vec<&'static str>, Vec<Vec<u8>>) {
     }
 }
 
+/// Whether the receiver asks how many dead letters are to be sent. The model tells it in each reply.
+fn says_send(call: &Receive) -> bool {
+    call.token % 2 == 0
+}
+
 fn arguments_of(call: &Receive) -> Vec<Vec<u8>> {
     let words = [
         (call.sweep, "sweep "),
         (call.retries_first, "retries "),
         (call.empty_inbox, "inbox "),
-        (true, "send"),
+        (says_send(call), "send"),
     ];
     let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
     let mut all: Vec<Vec<u8>> = vec![
@@ -491,12 +506,17 @@ fn random_receive(random: &mut fastrand::Rng, server: &server::Server, past: &[C
         extend: Vec::new(),
         settle: Vec::new(),
     };
+    let is_usual = random.bool();
+    if is_usual {
+        (call.sweep, call.empty_inbox) = (false, false);
+    }
     for (id, record) in &server.messages {
         // Sometimes an earlier delivery, which no longer holds.
         let delivery = record.delivery - u8::from(random.u8(..6) == 0);
         let delivery = Delivery { member: Member { id: *id, delivery }, payload: 0 };
         match random.u8(..9) {
-            0 | 1 => call.acknowledge.push(delivery),
+            0 | 1 if !is_usual || call.acknowledge.is_empty() => call.acknowledge.push(delivery),
+            _ if is_usual => {}
             2 => call.extend.push(delivery),
             3..6 => {
                 let time = random.i8(0..4);
@@ -520,7 +540,7 @@ fn random_receive(random: &mut fastrand::Rng, server: &server::Server, past: &[C
 #[test]
 fn the_model_of_receivers_does_what_the_scripts_do() {
     let cases = std::env::var("REDELAY_CASES").map_or(60, |cases| cases.parse().expect("a number"));
-    let mut real = Real::start();
+    let (mut real, mut usual) = (Real::start(), 0);
     for seed in (0..cases).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
         let (mut model, mut past, mut path, mut pushed) =
@@ -539,10 +559,15 @@ fn the_model_of_receivers_does_what_the_scripts_do() {
                 real.tamper(random, &mut model);
             }
             path.push((model.clock, call.clone()));
-            let expected = model.execute(Protocol::NOW, &call);
-            assert_eq!(real.call(&call), expected, "seed {seed}, the reply: {path:#?}");
+            let mut expected = model.execute(Protocol::NOW, &call);
+            if let (Call::Receive(call), Reply::Received(received)) = (&call, &mut expected) {
+                received.to_send *= u8::from(says_send(call));
+            }
+            assert_eq!(real.call(&call, random.u8(..4) == 0), expected, "seed {seed}, the reply: {path:#?}");
             let state = server::Server { clock: model.clock, ..real.state() };
             assert_eq!(state, model, "seed {seed}, the keys: {path:#?}");
         }
+        usual += real.usual_calls();
     }
+    assert!(usual > 0, "some calls were usual ones");
 }
