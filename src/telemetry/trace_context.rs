@@ -1,4 +1,4 @@
-//! The traces of OpenTelemetry: the span of an offer, as the text that travels with a job, and a link from
+//! The traces of OpenTelemetry: the span of an offer, as the text that travels with a job, and a link to it from
 //! the span of its handler. The text is `traceparent` of the W3C's Trace Context, version 00.
 
 #[cfg(not(feature = "otel"))]

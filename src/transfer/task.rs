@@ -422,6 +422,8 @@ impl Task {
                 };
                 queue.cursor = reply.cursor;
                 let now = reply.clock as f64 / 1e3;
+                let behind = reply.head.map(|due| now - due);
+                queue.counters.overdue(behind.filter(|ms| *ms > overdue::OVERDUE.as_millis() as f64));
                 let due = std::mem::replace(&mut queue.expected, reply.head);
                 if let Some(due) = due.filter(|due| reply.transferred > 0 && *due <= now) {
                     queue.counters.was_late(due, now);
