@@ -14,7 +14,8 @@ async fn main() -> redelay::Result<()> {
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
     let client = Client::connect(&url).await?;
     let orders = client.blocking_queue("example:token", codec::Long);
-    client.delayed_queue(&orders).offer_all((1..=5).map(|n| (n, Duration::from_millis(100)))).await?;
+    let delayed = client.delayed_queue(&orders);
+    delayed.offer_all([1, 2, 3].iter().map(|order| (order, Duration::from_millis(100)))).await?;
 
     // Its clones belong to the other parts of the program, such as an HTTP server.
     let stop = CancellationToken::new();

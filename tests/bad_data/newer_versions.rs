@@ -1,5 +1,5 @@
-//! What a newer version of redelay may have written: this version leaves it alone and says so, and what it does
-//! know goes on. Nothing is lost: a program that knows it finds it as it was.
+//! What a newer version of redelay may have written: this version leaves it alone and says so, and what it
+//! does know goes on. Nothing is lost: a program that knows it finds it as it was.
 
 use std::time::Duration;
 

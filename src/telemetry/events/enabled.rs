@@ -208,8 +208,8 @@ pub(crate) fn keys_disagreed(keys: &Keys, what: &str, gone: u64, restored: u64) 
     );
 }
 
-/// Another program, or a newer version of this one, has written fields into a key of the queue. They stay, and
-/// this client does not use them.
+/// Another program, or a newer version of this one, has written fields into a key of the queue. They stay,
+/// and this client does not use them.
 pub(crate) fn foreign_fields(keys: &Keys, what: &str, fields: u64) {
     warn!(
         name: "redelay.keys.foreign", target: "redelay", queue = %name(keys), what, fields,
