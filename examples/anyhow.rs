@@ -14,7 +14,7 @@ async fn main() -> anyhow::Result<()> {
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
     let client = Client::connect(&url).await.with_context(|| "cannot connect")?;
     let orders = client.blocking_queue("example:anyhow", codec::String);
-    orders.offer_all(["1", "2", "three"]).await?;
+    orders.offer_all(&["1", "2", "three"].map(String::from)).await?;
     Worker::new(&orders)
         .max_attempts(1)
         .on_failure(|failure| println!("{failure}"))
