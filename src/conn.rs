@@ -245,7 +245,11 @@ impl Conn {
     pub(crate) fn silent_for(&self) -> Option<Duration> {
         let last = match &self.base.servers {
             Servers::One(commands) => Some(commands.link.last_reply()),
-            Servers::Cluster(cluster) => cluster.last_reply(),
+            Servers::Cluster(cluster) => {
+                let masters = cluster.slots_of_masters().into_iter();
+                let masters = masters.filter_map(|slot| cluster.master(Some(slot)));
+                masters.map(|master| master.commands.link.last_reply()).min()
+            }
         };
         Some(last?.elapsed())
     }

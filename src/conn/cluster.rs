@@ -210,11 +210,6 @@ impl Cluster {
         !masters.all.is_empty() && masters.all.values().all(|master| master.commands.is_connected())
     }
 
-    /// When the master that has been silent for longest last answered.
-    pub(super) fn last_reply(&self) -> Option<Instant> {
-        self.masters.borrow().all.values().map(|master| master.commands.link.last_reply()).min()
-    }
-
     /// Closes the connections for commands.
     pub(super) async fn close(&self) {
         // It would look for servers that answer, and connect to new masters.

@@ -87,7 +87,7 @@ async fn jobs_keep_their_ids() {
     queues.delayed.offer(&1, HOUR).id("a").await.unwrap();
     let newer = mark(&server, JOBS, b'n');
     let refused = queues.delayed.offer(&2, HOUR).id("a").replace().await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Refused);
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
     assert!(refused.to_string().contains("newer version"), "{refused}");
     assert!(matches!(queues.delayed.job("a").cancel().await.unwrap(), Cancelled::NotFound));
     assert!(queues.delayed.job("a").get().await.unwrap().is_none());
