@@ -16,7 +16,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = {
-    "Use": ["tour", "recipes", "patterns", "guarantees"],
+    "Use": ["tour", "recipes", "testing", "patterns", "guarantees"],
     "Run": ["deployment", "scaling", "operate", "observability", "troubleshooting"],
     "Java": ["deprecated", "from-redisson", "migrating", "codecs", "java-classes"],
     "Inside": ["keys", "benchmarks/README", "benchmarks/notes", "benchmarks/failover", "benchmarks/size"],

@@ -14,7 +14,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # In the order of publishing, with the folder of each.
-CRATES = {"redisson-codec": "crates/redisson-codec", "redelay": "."}
+CRATES = {"redisson-codec": "crates/redisson-codec", "redelay": ".", "redelay-testing": "crates/redelay-testing"}
 # Those of Keep a Changelog.
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::inspector::Inspector;
 use crate::partitioned_queue::PartitionedQueue;
 use crate::queue::Queue;
-use crate::telemetry::ClientStats;
+use crate::telemetry::{ClientStats, Health};
 pub use builder::ClientBuilder;
 pub use config::{ClientConfig, ReplicasConfig, TlsConfig};
 #[cfg(feature = "tls")]
@@ -273,6 +273,21 @@ impl Client {
     #[must_use]
     pub fn stats(&self) -> ClientStats {
         ClientStats { masters: self.conn.masters(), ..self.conn.counters().stats(self.conn.is_connected()) }
+    }
+
+    /// Returns whether this client works, for the probes of an orchestrator. Cheap: it sends nothing to the
+    /// server. `docs/deployment.md` has a program that answers such probes.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(client: &redelay::Client) {
+    /// let health = client.health();
+    /// println!("connected: {}; overdue for {:?}", health.connected, health.overdue_for);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.conn.counters().health(self.conn.is_connected(), self.conn.silent_for())
     }
 
     /// Stops taking, as the first of two phases of a shutdown: the service finishes the payloads that it has,

@@ -240,6 +240,20 @@ impl Conn {
         Some(self.commands()?.link.last_reply())
     }
 
+    /// Time since the server last answered; in a cluster, the master that has been silent for longest. `None`
+    /// if none is known.
+    pub(crate) fn silent_for(&self) -> Option<Duration> {
+        let last = match &self.base.servers {
+            Servers::One(commands) => Some(commands.link.last_reply()),
+            Servers::Cluster(cluster) => {
+                let masters = cluster.slots_of_masters().into_iter();
+                let masters = masters.filter_map(|slot| cluster.master(Some(slot)));
+                masters.map(|master| master.commands.link.last_reply()).min()
+            }
+        };
+        Some(last?.elapsed())
+    }
+
     /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error
     /// of the call that got it: whether the command was executed is not known.
     ///

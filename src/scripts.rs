@@ -74,7 +74,7 @@ scripts! {
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
-    READ_JOB: "d02def293409d8d8e070cbb089ca14ef81efa7a6", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
+    READ_JOB: "c527b81f5e13d07fdc0837621e61a55385013fe5", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
     SWEEP_JOBS: "be981ff5914fa0208f6a6c1d064d07d261fec5bc",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
@@ -90,7 +90,7 @@ scripts! {
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "32fca11f82a228ddb050c40fc1e2e92c32742a0d", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "82bb941b2f21944e349f6b5ea30aaa383a69b277", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -98,8 +98,8 @@ scripts! {
         [timeout_set, ordered_list, channel, receipt, scratch],
         ["parts/permitted", "parts/restore", "restore_entries"];
     FIELDS: "73a8871f8ecdb5d77663874c84669208b9fd3bed", [hash], ["parts/scan", "fields"];
-    READ_CLAIMS: "4db65a1325d800b5d5bb2cfb19a550f7ce472c10", [claims], ["parts/stored_claim", "read_claims"];
-    REQUEUE_CLAIM: "b556988a84a9c850b2fb8422f99c54efaedc31cf",
+    READ_CLAIMS: "70c4fd558c98bfaab189fef90851572b92cc6e88", [claims], ["parts/stored_claim", "read_claims"];
+    REQUEUE_CLAIM: "87f9b4df4e4421dd289c526afc2dc3f7d9ac0c97",
         [claims, target, timeout_set, ordered_list, channel, scratch],
         ["parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"];
     CONTAINS: "79a594fc7063c55672d5225574be897509ef3c41", [list], ["parts/entry", "parts/search", "contains"];
@@ -117,7 +117,7 @@ scripts! {
     POLL_LAST_AND_OFFER_FIRST_TO: "6eb90083e59bffe11cf6a66753657232f3ef930f",
         [timeout_set, ordered_list, quarantine, destination, scratch],
         ["parts/entry", "parts/permitted", "poll_last_and_offer_first_to"];
-    OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
+    OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
     RECEIVE: "7438c5a0b9fba48ad9440a1badcee4f9daaa5e30",
@@ -132,16 +132,16 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "24960419f9ef15936c7edbc001a4e301d72fe9af",
+    REQUEUE_DEAD: "577c9d922afeedcf2ffc52ef760aedcb787a3ccb",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
         ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "bdabb9833a8198ce9d87fb97515480e3075cc50d",
+    REMOVE_MESSAGE: "9cd65365111ca329c1c3518d280b7b33a05489ac",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "748a167449b992d34dc04e8dfe2f42b05beffed4",
+    RELEASE_ALL: "2e934370451dd6e6e01082c486b5b83f6379a721",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];

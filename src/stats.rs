@@ -1,7 +1,8 @@
 //! Counters and gauges of a client and of a queue: [`Client::stats`](crate::Client::stats),
+//! [`Client::health`](crate::Client::health),
 //! [`DelayedQueue::stats`](crate::DelayedQueue::stats),
 //! [`BlockingQueue::stats`](crate::BlockingQueue::stats).
 
 pub use crate::telemetry::{
-    ClientStats, HandlingStats, Histogram, LastError, PumpStats, QueueStats, ReceivingStats,
+    ClientStats, HandlingStats, Health, Histogram, LastError, PumpStats, QueueStats, ReceivingStats,
 };

@@ -79,7 +79,7 @@ pub enum PopKind {
 }
 
 impl PopKind {
-    /// Reads a kind as the scripts do: whatever they do not know is returned to the head.
+    /// Reads a kind as the scripts write it.
     fn read(kind: &[u8]) -> Self {
         match kind {
             b"RPOP" => Self::Tail,

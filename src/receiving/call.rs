@@ -173,6 +173,8 @@ pub(super) struct Report {
     pub(super) to_send: u64,
     /// Messages whose records somebody has deleted.
     pub(super) gone: u64,
+    /// Messages of a later version of redelay, which were due.
+    pub(super) newer: u64,
     /// Jobs that have expired.
     pub(super) expired: u64,
     /// Why nothing was claimed.
@@ -193,7 +195,7 @@ impl Report {
         let mut count = || u64::try_from(int()?).ok();
         let (left, recovered, died) = (count()? > 0, count()?, count()?);
         let (trimmed, to_send) = (count()?, count()?);
-        let (gone, expired, disagree) = (count()?, count()?, count()? > 0);
+        let (gone, newer, expired, disagree) = (count()?, count()?, count()?, count()? > 0);
         let hold = u64::try_from(int()?).ok().map(Duration::from_millis);
         let after = |at: i64| {
             let wait = u64::try_from(at.checked_sub(clock)?).unwrap_or(0);
@@ -237,8 +239,20 @@ impl Report {
             hold,
             refused: refused.is_some(),
         };
-        let report =
-            Self { news, recovered, died, trimmed, to_send, gone, expired, refused, settled, claims, unsent };
+        let report = Self {
+            news,
+            recovered,
+            died,
+            trimmed,
+            to_send,
+            gone,
+            newer,
+            expired,
+            refused,
+            settled,
+            claims,
+            unsent,
+        };
         (report.settled.len() == settlements).then_some(report)
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Task {
     /// Makes keys agree again.
     agreeing: Option<AbortOnDropHandle<()>>,
     forwarding: Forwarding,
+    /// Whether messages of a later version were reported.
+    knows_newer: bool,
 }
 
 struct Parked {
@@ -96,6 +98,7 @@ impl Task {
             refusal: None,
             agreeing: None,
             forwarding,
+            knows_newer: false,
         }
     }
 
@@ -309,6 +312,11 @@ impl Task {
         }
         if report.gone > 0 {
             events::keys_disagreed(&self.keys, "messages", report.gone, 0);
+        }
+        if report.newer > 0 && !std::mem::replace(&mut self.knows_newer, true) {
+            let what = format!("messages of `{}`", events::name(&self.keys));
+            self.conn.counters().failed(what, "they are of a newer version of redelay, and left to it");
+            events::foreign_fields(&self.keys, "messages", report.newer);
         }
     }
 

@@ -37,7 +37,9 @@ for i = 4, #ARGV do
     if i == 4 or spent() < budget or from >= 0 and entry then
         if not entry then
             local holder = holder_of(ARGV[i], field, now / 1000)
-            if holder and holder.state == 'running' then
+            if field and is_newer_field(field) then
+                reply[i - 2] = 0
+            elseif holder and holder.state == 'running' then
                 reply[i - 2] = request(ARGV[i], field, holder.message)
             else
                 if holder then

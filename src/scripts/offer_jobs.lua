@@ -55,6 +55,9 @@ for i = 7, #ARGV, 4 do
             field = field_of(earlier.kind, first, pending_due, pending)
         else
             pending, pending_due, first, field = job_of(id)
+            if field and is_newer_field(field) then
+                return redis.error_reply('REDELAY a job with this id was stored by a newer version of redelay')
+            end
             if field and kind_of(field) ~= 'p' and not KNOWS_HOLDERS then
                 local outcome = redis.call('GET', KEYS.receipt)
                 return outcome and remembered(outcome) or {false}

@@ -16,7 +16,7 @@
 --        j times: its number among the e, id
 -- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
 --        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
---        letters to be sent, messages whose records are gone, jobs that have expired, 1 if keys do not agree or 0, ms for which no more may be claimed or
+--        letters to be sent, messages whose records are gone, and of a later version, jobs that have expired, 1 if keys do not agree or 0, ms for which no more may be claimed or
 --        -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
 --        member of the leases, '', ... for claims whose records are not sent}
 --        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'c' extended, and to be cancelled, 'r' refused; why is in
@@ -28,6 +28,7 @@ local noted = {
     is_retry_earlier = false, -- whether the first retry is due earlier than before this call
     has_room = false, -- whether there were too many messages in flight before this call, and are no longer
     gone = 0, -- messages that had a lease or a retry, and whose records were deleted by hand
+    newer = 0, -- messages of a later version of redelay that were due
     expired = 0, -- jobs that expired before they were claimed
     buried = 0, -- those of them that became dead letters
 }
@@ -74,7 +75,7 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     end
     local out = {
         now, lease_ends or -1, retry_due or -1, left,
-        numbers[1], numbers[2] + noted.buried, numbers[3], type(to_send) == 'number' and to_send or 0, noted.gone, noted.expired,
+        numbers[1], numbers[2] + noted.buried, numbers[3], type(to_send) == 'number' and to_send or 0, noted.gone, noted.newer, noted.expired,
         numbers[4], hold, refused,
         results,
     }

@@ -98,6 +98,8 @@ for n = 1, #fields / 2 do
         if redis.call('HEXISTS', KEYS.messages, message) + redis.call('HEXISTS', KEYS.dead_messages, message) == 0 then
             removed = removed + redis.call('HDEL', KEYS.jobs, id)
         end
+    elseif is_newer_field(field) then
+        -- A program that knows it sweeps it.
     elseif not has_entry(field) then
         removed = removed + redis.call('HDEL', KEYS.jobs, id)
     elseif looks_for_all or due_of(field) <= now_ms then

@@ -3,13 +3,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use super::health::Health;
 use super::histogram::Buckets;
 use super::stats::{ClientStats, HandlingStats, LastError, PumpStats, QueueStats, ReceivingStats};
 use crate::wire::keys::Keys;
+
+/// A queue has no overdue entry.
+const NONE: i64 = i64::MAX;
 
 /// The state of a queue on the server.
 #[derive(Debug, Default)]
@@ -72,6 +76,8 @@ pub(crate) struct QueueCounters {
     client: ClientCounters,
     counts: Counts,
     transferring: AtomicBool,
+    /// When the first overdue entry was due: µs after `counts.since`, or before it; [`NONE`] if none is.
+    overdue_since: AtomicI64,
     warned: AtomicBool,
     delivered: [AtomicU64; Delivered::COUNT],
     lateness: Buckets,
@@ -153,6 +159,11 @@ impl Counts {
         let last = self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone();
         last.map(|(message, at)| LastError { message, ago: at.elapsed() })
     }
+
+    /// The last error, unless a transfer has succeeded after it.
+    fn failure(&self) -> Option<LastError> {
+        self.last_error().filter(|error| self.last_transfer().is_none_or(|last| last >= error.ago))
+    }
 }
 
 impl ClientCounters {
@@ -182,6 +193,7 @@ impl ClientCounters {
             client: self.clone(),
             counts: Counts::new(),
             transferring: AtomicBool::new(false),
+            overdue_since: AtomicI64::new(NONE),
             warned: AtomicBool::new(false),
             delivered: Default::default(),
             lateness: Buckets::default(),
@@ -223,6 +235,21 @@ impl ClientCounters {
     /// The client does not write to this server any more.
     pub(crate) fn left(&self, server: &str) {
         self.0.servers.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
+    }
+
+    /// What is known of the queues that this client transfers for.
+    pub(crate) fn health(&self, connected: bool, last_reply: Option<Duration>) -> Health {
+        let queues = self.0.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let queues = queues.known.values().filter_map(Weak::upgrade);
+        let queues: Vec<_> = queues.filter(|queue| queue.transferring.load(Relaxed)).collect();
+        Health {
+            connected,
+            last_reply,
+            transferring_queues: queues.len() as u64,
+            failing_queues: queues.iter().filter(|queue| queue.counts.failure().is_some()).count() as u64,
+            last_transfer: self.0.counts.last_transfer(),
+            overdue_for: queues.iter().filter_map(|queue| queue.overdue_for()).max(),
+        }
     }
 
     pub(crate) fn failed(&self, what: impl Display, error: impl Display) {
@@ -307,6 +334,19 @@ impl QueueCounters {
         self.lateness.add(span((now - due) / 1e3));
     }
 
+    /// The first entry of the queue has been overdue for these ms; `None` if it is not.
+    pub(crate) fn overdue(&self, ms: Option<f64>) {
+        let now = self.counts.since.elapsed().as_micros() as i64;
+        let since = ms.map_or(NONE, |ms| now.saturating_sub((ms * 1e3) as i64));
+        self.overdue_since.store(since, Relaxed);
+    }
+
+    fn overdue_for(&self) -> Option<Duration> {
+        let since = Some(self.overdue_since.load(Relaxed)).filter(|since| *since != NONE)?;
+        let now = self.counts.since.elapsed().as_micros() as i64;
+        Some(Duration::from_micros(now.saturating_sub(since).max(0) as u64))
+    }
+
     fn handling(&self) -> HandlingStats {
         let Some(handled) = self.handled.get() else { return HandlingStats::default() };
         let of = |what: Delivered| handled[what as usize].read();
@@ -345,11 +385,10 @@ impl QueueCounters {
     /// What this client has transferred, and the last transfer if it failed.
     pub(crate) fn pumped(&self) -> PumpStats {
         let Counts { transferred, quarantined, .. } = &self.counts;
-        let is_over = |error: &LastError| self.counts.last_transfer().is_some_and(|last| last < error.ago);
         PumpStats {
             transferred: transferred.load(Relaxed),
             quarantined: quarantined.load(Relaxed),
-            failure: self.counts.last_error().filter(|error| !is_over(error)),
+            failure: self.counts.failure(),
         }
     }
 

@@ -1,5 +1,5 @@
-//! The traces of OpenTelemetry: the span of an offer, as the text that travels with a job, and a link from
-//! the span of its handler. The text is `traceparent` of the W3C's Trace Context, version 00.
+//! The traces of OpenTelemetry: the span of an offer, as the text that travels with a job, and a link to it
+//! from the span of its handler. The text is `traceparent` of the W3C's Trace Context, version 00.
 
 #[cfg(not(feature = "otel"))]
 mod disabled;

@@ -36,8 +36,9 @@ pub(super) struct Look {
     pub(super) reading: Option<ClockReading>,
     /// Where it has looked.
     pub(super) queues: Vec<QueueId>,
-    /// The queues with overdue entries, or why the server has refused to tell.
-    pub(super) overdue: Result<Vec<QueueId>, OpError>,
+    /// The queues with overdue entries, and when the first of each was due, epoch ms; or why the server has
+    /// refused to tell.
+    pub(super) overdue: Result<HashMap<QueueId, f64>, OpError>,
 }
 
 /// Looks at queues of one server; in a cluster, of one slot. `None` if it does not answer.
@@ -53,14 +54,14 @@ pub(super) async fn look(
     let reply = async {
         let mut reply = call.run(&conn).await?.into_array()?.into_iter();
         let micros = reply.next().ok_or_else(|| conn.desynchronised())?.into_clock()?;
-        let is_overdue = reply.map(|count| Ok(count.into_int()? > 0)).collect::<Result<Vec<_>, OpError>>()?;
-        Ok::<_, OpError>((micros, is_overdue))
+        let heads = reply.map(|head| Ok(head.into_optional_score()?)).collect::<Result<Vec<_>, OpError>>()?;
+        Ok::<_, OpError>((micros, heads))
     };
     // Whatever fails without a sign must not end the looks.
     let (micros, overdue) = match timeout(within, reply).await.ok()? {
-        Ok((micros, is_overdue)) => {
-            let overdue = queues.iter().zip(is_overdue).filter(|(_, is_overdue)| *is_overdue);
-            (Some(micros), Ok(overdue.map(|((id, _), _)| *id).collect()))
+        Ok((micros, heads)) => {
+            let overdue = queues.iter().zip(heads).filter_map(|((id, _), head)| Some((*id, head?)));
+            (Some(micros), Ok(overdue.collect()))
         }
         // The clock is still needed.
         Err(error @ OpError::Server(_)) => {

@@ -96,7 +96,7 @@ pub(super) struct Task {
     longest_look: Duration,
     next_id: QueueId,
     /// What a test does to it.
-    #[cfg(test)]
+    #[cfg(all(test, workspace))]
     fault: Option<Bytes>,
 }
 
@@ -126,7 +126,7 @@ impl Task {
             longest_run,
             longest_look,
             next_id: 0,
-            #[cfg(test)]
+            #[cfg(all(test, workspace))]
             fault: None,
         }
     }
@@ -169,7 +169,7 @@ impl Task {
                 },
                 notice = self.announcements.next() => {
                     self.on_notice(notice);
-                    #[cfg(test)]
+                    #[cfg(all(test, workspace))]
                     self.deafen();
                 }
                 // The sender lives as long as the connections.
@@ -253,7 +253,7 @@ impl Task {
             looks_for_schedules: queue.upkeep.looks_for_schedules(),
         };
         let (run, longest) = (call.run(), self.longest_run);
-        #[cfg(test)]
+        #[cfg(all(test, workspace))]
         let run = self.hang_up(run);
         let sent = Instant::now();
         let run = timeout(longest, run);
@@ -422,6 +422,8 @@ impl Task {
                 };
                 queue.cursor = reply.cursor;
                 let now = reply.clock as f64 / 1e3;
+                let behind = reply.head.map(|due| now - due);
+                queue.counters.overdue(behind.filter(|ms| *ms > overdue::OVERDUE.as_millis() as f64));
                 let due = std::mem::replace(&mut queue.expected, reply.head);
                 if let Some(due) = due.filter(|due| reply.transferred > 0 && *due <= now) {
                     queue.counters.was_late(due, now);

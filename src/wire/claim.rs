@@ -22,7 +22,12 @@ impl Claim {
         let is_score = |score: &Bytes| {
             score.is_empty() || std::str::from_utf8(score).is_ok_and(|score| score.parse::<f64>().is_ok())
         };
-        let is_poll = kind.0 == b"poll";
+        let is_poll = match &kind.0[..] {
+            b"poll" => true,
+            b"LPOP" | b"RPOP" => false,
+            // Of a later version.
+            _ => return None,
+        };
         let has_scores = popped.len().is_multiple_of(2) && popped.iter().skip(1).step_by(2).all(is_score);
         (!is_poll || has_scores).then(|| Self { kind: kind.0.into(), popped_at: popped_at as u64, popped })
     }
@@ -55,6 +60,8 @@ mod tests {
             b"\x93\xa4poll\x01\x91\xa1x",
             b"\x93\x01\x01\x91\xa1x",
             b"\x93\xa4LPOP\x01\x91\x07",
+            b"\x93\xa4XPOP\x01\x91\xa1x",
+            b"\x94\xa4LPOP\x01\x91\xa1x\x01",
         ] {
             assert_eq!(Claim::parse(junk), None, "{junk:?}");
         }

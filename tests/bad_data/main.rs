@@ -7,6 +7,7 @@ mod hostile_replies;
 mod input;
 mod lost_keys;
 mod malformed_entries;
+mod newer_versions;
 mod receivers;
 mod undecodable;
 mod wrong_types;

@@ -123,7 +123,12 @@ async fn spans_of_offers_transfers_and_takes() {
     let next: f64 = transfer.fields["next_due_ms"].parse().unwrap();
     assert!(next > 3_500_000.0 && next <= 3_600_001.0, "{next}");
     let offers = listener.named("redelay.offer");
-    assert_eq!((&*offers[0].fields["queue"], &*offers[0].fields["entries"]), ("shop:q", "2"));
+    let offer = &offers[0].fields;
+    assert_eq!(
+        (&*offer["messaging.destination.name"], &*offer["messaging.batch.message_count"]),
+        ("shop:q", "2")
+    );
+    assert_eq!((&*offer["otel.kind"], &*offer["messaging.operation.type"]), ("producer", "send"));
     assert!(offers.len() == 1 && offers[0].is_over);
     let takes = listener.named("redelay.take");
     assert_eq!((&*takes[0].fields["queue"], &*takes[0].fields["queues"]), ("shop:q", "1"));

@@ -168,6 +168,41 @@ async fn a_handle_that_is_gone_is_not_watching() {
     until_async("who takes moves", || async { ready.stats().await.unwrap().transferring }).await;
 }
 
+#[tokio::test]
+async fn health_says_what_is_overdue_and_what_fails() {
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).transfer_batch(1).connect().await.unwrap();
+    assert_eq!(client.health().transferring_queues, 0);
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    until_async("it transfers", || async { client.health().last_transfer.is_some() }).await;
+    let health = client.health();
+    assert!(health.connected && health.last_reply.is_some(), "{health:?}");
+    assert_eq!((health.transferring_queues, health.failing_queues, health.overdue_for), (1, 0, None));
+
+    // A backlog that was due in 1970. A look finds it, and each transfer moves one.
+    let fill = "for n = 1, 50000 do \
+        redis.call('ZADD', KEYS[1], n, struct.pack('Bc8<I8c1', 8, string.format('%08d', n), 1, '1')) end";
+    server.cmd(["EVAL", fill, "1", TIMEOUT_SET]);
+    until_async("it is behind", || async { client.health().overdue_for > Some(24 * HOUR) }).await;
+    server.cmd(["DEL", TIMEOUT_SET]);
+    until_async("nothing is overdue", || async { client.health().overdue_for.is_none() }).await;
+
+    server.cmd(["DEL", "q"]);
+    server.cmd(["SET", "q", "of another type"]);
+    delayed.offer(&1, ms(0)).await.unwrap();
+    until_async("it fails", || async { client.health().failing_queues == 1 }).await;
+    server.cmd(["DEL", "q"]);
+    until_async("it works again", || async { client.health().failing_queues == 0 }).await;
+
+    server.stop();
+    until_async("the loss is noticed", || async { !client.health().connected }).await;
+    let silent = client.health().last_reply.unwrap();
+    until_async("the silence lasts", || async { client.health().last_reply > Some(silent) }).await;
+    delayed.destroy().await;
+    assert_eq!(client.health().transferring_queues, 0);
+}
+
 /// Entries that are in only one of the two structures.
 #[tokio::test]
 async fn phantoms_are_seen() {

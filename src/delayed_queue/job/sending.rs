@@ -126,11 +126,11 @@ impl Prepare {
     }
 }
 
-/// What the options come to: times in milliseconds, and what travels with each job.
+/// What the options come to: times in milliseconds.
+#[derive(Clone, Copy)]
 struct Limits {
     max_wait: u64,
     throttle: u64,
-    data: Bytes,
 }
 
 impl<R> Prepared<R> {
@@ -142,7 +142,7 @@ impl<R> Prepared<R> {
         let count = self.parts.iter().map(|part| part.jobs.len()).sum();
         let mut offered = vec![None; count];
         // To the end, even if one fails: of a part that is dropped, no caller learns what is stored.
-        let results = join_all(self.parts.iter().map(|part| self.offer_part(part, &limits))).await;
+        let results = join_all(self.parts.iter().map(|part| self.offer_part(part, limits))).await;
         let (mut stored, mut failed) = (0, None::<Error>);
         for (part, (results, error)) in self.parts.iter().zip(results) {
             stored += results.len();
@@ -180,11 +180,7 @@ impl<R> Prepared<R> {
                 return Err(op.invalid(format!("{option}() is said of the id of a job, {why}")));
             }
         }
-        let mut data = self.data.clone();
-        if jobs().all(|job| !job.id.is_empty()) {
-            data.set_trace(trace_context::current());
-        }
-        let data = data.bytes().map_err(|why| op.invalid(why))?;
+        self.data.bytes().map_err(|why| op.invalid(why))?;
         let is_before = |at: u64| jobs().any(|job| at < job.time);
         let expires_early = match (self.data.expires, self.when) {
             (Some(Expiry::After(after)), When::After) => is_before(millis(after)?),
@@ -208,22 +204,28 @@ impl<R> Prepared<R> {
                 )));
             }
         }
-        Ok(Limits { max_wait, throttle, data })
+        Ok(Limits { max_wait, throttle })
     }
 
     /// What became of the jobs of one place, up to the first call that failed.
-    async fn offer_part(&self, part: &Part, limits: &Limits) -> (Vec<Offered>, Option<Error>) {
+    async fn offer_part(&self, part: &Part, limits: Limits) -> (Vec<Offered>, Option<Error>) {
         let op = part.place.queue.op(self.verb);
         let mut offered = Vec::with_capacity(part.jobs.len());
+        let span = Span::offer(&part.place.queue.keys, part.jobs.len());
+        let mut data = self.data.clone();
+        if part.jobs.iter().all(|job| !job.id.is_empty()) {
+            data.set_trace(span.within(trace_context::current));
+        }
         let offering = async {
+            let data = data.bytes().map_err(|why| op.invalid(why))?;
             let most = if matches!(self.if_taken, IfTaken::Keep) { CALL } else { REPLACING };
             while let Some(left) = part.jobs.get(offered.len()..).filter(|left| !left.is_empty()) {
                 let jobs = &left[..most.min(left.len())];
-                offered.extend(self.offer_some(op, &part.place, jobs, limits).await?);
+                offered.extend(self.offer_some(op, &part.place, jobs, limits, &data).await?);
             }
             Ok(())
         };
-        let error = Span::offer(&part.place.queue.keys, part.jobs.len()).run(offering).await.err();
+        let error = span.run(offering).await.err();
         (offered, error)
     }
 
@@ -232,7 +234,8 @@ impl<R> Prepared<R> {
         op: Op<'_>,
         place: &Place,
         jobs: &[Prepare],
-        &Limits { max_wait, throttle, ref data }: &Limits,
+        Limits { max_wait, throttle }: Limits,
+        data: &Bytes,
     ) -> Result<Vec<Offered>> {
         let Place { queue, batcher } = place;
         let keys = &queue.keys;

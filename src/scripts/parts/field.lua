@@ -1,5 +1,5 @@
 -- The fields of the hash of jobs. A part of the scripts about jobs.
--- Provides  packed_time, field_of, claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message
+-- Provides  packed_time, field_of, claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message, is_newer_field
 -- The hash of jobs has for each id a field, which begins with its kind:
 --   'p'  a job whose id is free once it is due   'd'  the same, with data (see parts/note.lua), until a receiver claims it
 --   'h'  a job that holds its id until it is done: it is pending, or its payload is ready
@@ -52,4 +52,9 @@ end
 -- Whether it is a field of a job that is pending, or was.
 local function has_entry(field)
     return #field > 13 and string.find(PENDING, kind_of(field), 1, true)
+end
+
+-- Whether a later version of redelay wrote it: it has a kind that is not known here.
+local function is_newer_field(field)
+    return #field > 13 and string.find(field, '^%l') and not string.find('pdhmc', kind_of(field), 1, true)
 end

@@ -9,7 +9,8 @@ local function stored_claim(id)
         return nil
     end
     local kind, popped_at, popped = unpack(claim, 1, 3)
-    if type(kind) ~= 'string' or type(popped_at) ~= 'number' or type(popped) ~= 'table' then
+    -- Another kind is of a later version.
+    if kind ~= 'LPOP' and kind ~= 'RPOP' and kind ~= 'poll' or #claim > 3 or type(popped_at) ~= 'number' or type(popped) ~= 'table' then
         return nil
     end
     for i, element in ipairs(popped) do

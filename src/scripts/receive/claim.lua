@@ -54,7 +54,10 @@ function Claims.retries(claims, most, now)
     local due = redis.call('ZRANGEBYSCORE', KEYS.retries, '-inf', string.format('%.0f', now), 'LIMIT', 0, most)
     for _, id in ipairs(due) do
         local record = redis.call('HGET', KEYS.messages, id)
-        if not record or not is_readable(record) then
+        if record and is_newer(record) then
+            redis.call('ZADD', KEYS.retries, 'XX', string.format('%.0f', now + LATER), id)
+            claims.noted.newer = claims.noted.newer + 1
+        elseif not record or not is_readable(record) then
             redis.call('ZREM', KEYS.retries, id)
             claims.noted.gone = claims.noted.gone + (record and 0 or 1)
         else

@@ -1,5 +1,5 @@
 -- The records of messages that receivers claimed. A part of the scripts that read or write them.
--- Provides  new_record, changed, is_readable, counts, stored_policy, policy_of, first_claim_of, payload_in, data_in, with_data, with_error,
+-- Provides  new_record, changed, is_readable, is_newer, LATER, counts, stored_policy, policy_of, first_claim_of, payload_in, data_in, with_data, with_error,
 --           claimed_of, error_in, claimed_again, free_id
 -- A record is: version (1 byte), delivery number (4), failures (2), losses (2), policy (9), first claim in epoch ms (6),
 -- payload. The numbers are big-endian. The policy is that of the receiver that claimed it last: most failures (2), most
@@ -8,6 +8,10 @@
 -- A message that is a job with data has version 2. Before the payload, it has: the last claim in epoch ms (6), the length of the data
 -- (2) and of the last error (2), the data (see parts/note.lua), the last error.
 local WITHOUT_DATA, WITH_DATA = 1, 2
+-- Below this, other versions are those of later programs. Text that was written by hand begins beyond it.
+local VERSIONS = 32
+-- For this many ms, a message of a later version is left to a program that knows it.
+local LATER = 5000
 
 -- The record of a message that is claimed for the first time, before its payload.
 local function new_record(policy, first)
@@ -28,6 +32,12 @@ local function is_readable(record)
         return #record >= 34 + data + error
     end
     return version == WITHOUT_DATA and #record >= 24
+end
+
+-- Whether a later version of redelay wrote it.
+local function is_newer(record)
+    local version = string.byte(record)
+    return #record >= 24 and version > WITH_DATA and version < VERSIONS
 end
 
 -- Delivery number, failures, losses.

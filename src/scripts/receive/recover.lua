@@ -132,6 +132,10 @@ local function recover(noted, now, silences, spared)
                 last = string.format('%.0f:', ends) .. member
                 local again = math.ceil(math.min(till, now + math.max(lease / 2, GRACE) / 4))
                 later = math.min(later or again, again)
+            elseif record and is_newer(record) then
+                looked = looked + 1
+                redis.call('ZADD', KEYS.leases, 'XX', string.format('%.0f', now + LATER), member)
+                noted.newer = noted.newer + 1
             else
                 looked = looked + 1
                 redis.call('ZREM', KEYS.leases, member)
@@ -183,7 +187,7 @@ local function sweep(now)
             local till = redis.call('ZSCORE', KEYS.leases, member)
             if not till then
                 -- What is no id of a message was written by another program.
-                if #id == 16 and not redis.call('ZSCORE', KEYS.retries, id) then
+                if #id == 16 and not is_newer(record) and not redis.call('ZSCORE', KEYS.retries, id) then
                     redis.call('ZADD', KEYS.retries, string.format('%.0f', now), id)
                 end
             elseif back then

@@ -208,11 +208,12 @@ pub(crate) fn keys_disagreed(keys: &Keys, what: &str, gone: u64, restored: u64) 
     );
 }
 
-/// Another program has written fields into a key of the queue. They stay, and no client reads them.
+/// Another program, or a newer version of this one, has written fields into a key of the queue. They stay,
+/// and this client does not use them.
 pub(crate) fn foreign_fields(keys: &Keys, what: &str, fields: u64) {
     warn!(
         name: "redelay.keys.foreign", target: "redelay", queue = %name(keys), what, fields,
-        "a key of the queue has fields that are not redelay's; they are left alone"
+        "a key of the queue has fields that this version of redelay does not know; they are left alone"
     );
 }
 
@@ -266,7 +267,15 @@ impl Span {
 
     /// Storing entries in a delayed queue.
     pub(crate) fn offer(keys: &Keys, entries: usize) -> Self {
-        Self(tracing::trace_span!(target: "redelay", "redelay.offer", queue = %name(keys), entries))
+        Self(tracing::debug_span!(
+            target: "redelay",
+            "redelay.offer",
+            otel.kind = "producer",
+            messaging.system = "redis",
+            messaging.operation.r#type = "send",
+            messaging.destination.name = %name(keys),
+            messaging.batch.message_count = entries,
+        ))
     }
 
     /// Waiting for a payload of one or more queues, named after the first.

@@ -3,7 +3,7 @@
 use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// The span that the caller is in. `None` if no layer of `tracing-opentelemetry` gives it a trace.
+/// The present span. `None` if no layer of `tracing-opentelemetry` gives it a trace.
 pub(crate) fn current() -> Option<String> {
     let context = tracing::Span::current().context();
     let span = context.span().span_context().clone();

@@ -53,8 +53,12 @@ impl Task {
         match overdue {
             Ok(overdue) => {
                 self.looks.answered(server, true);
+                let clock = reading.map_or(0.0, |reading| reading.micros as f64 / 1e3);
+                for (id, queue) in queues.iter().filter_map(|id| Some((id, self.queues.get(id)?))) {
+                    queue.counters.overdue(overdue.get(id).map(|due| clock - due));
+                }
                 if let Some(since) = reading.and_then(|reading| reading.sent.checked_sub(overdue::OVERDUE)) {
-                    for id in overdue {
+                    for id in overdue.into_keys() {
                         if self.schedule.is_idle_since(id, since, now) {
                             self.on_stalled(id, now);
                         }
