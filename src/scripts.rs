@@ -53,37 +53,37 @@ scripts! {
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "0dba857a5ebcd4f0ce000aa96973b45a309d4e3e",
+    OFFER_JOBS: "d5b0607e2cf89c02a6579ff7f3e5e945e0e9267d",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
          "offer_jobs"];
-    OFFER_THROTTLED: "5a8f72a46c9dcdfc8ea64bac46406df3ef7963f0",
+    OFFER_THROTTLED: "b7a648267a56a6fa8f566d3faa9cca2496a8ff0e",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
         ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld",
          "offer_jobs"];
-    OFFER_HELD: "fde2f22ec80514a8bfe268e26c4856003ec30101",
+    OFFER_HELD: "2dc43da7afec5ff85d82b36cc5696d779d888c75",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
          "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "d355ae4e13b333cc8f9dbbe752f32f4e66177308",
+    CANCEL_JOBS: "5103f788e96235ef67c213ac1e50c7fe94682b1b",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "19e6ebbf4bdc4c6cf38763621273b8d43450db93",
+    JOB_STATES: "3a274314237954c9d01808b5ed3ec021006041f2",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "c527b81f5e13d07fdc0837621e61a55385013fe5", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "be981ff5914fa0208f6a6c1d064d07d261fec5bc",
+    SWEEP_JOBS: "335844c0ff9cb1d9e2a0d4a4dff818fdebc81cda",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "c7cef3ec2ae426a76def49fa6fadf2a0bf732bbe",
+    RESCHEDULE_JOB: "ac3d6a74b05ab5e5208ea1915443cd3058d4aea3",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "0758d7f4769f527f025ed5f5113ac8c9d76ca0e1",
+    CHANGE_SCHEDULE: "a903e59f8f5cfb7ef91f2153eec7553e7d7604b6",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
@@ -120,7 +120,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "7438c5a0b9fba48ad9440a1badcee4f9daaa5e30",
+    RECEIVE: "fdae7e5766e66c71670ba5f9cf201aac8527388c",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
