@@ -2,8 +2,8 @@
 //!
 //! `offer` stores entries, with `store` and `batcher` below it. `job` stores, finds and changes those with
 //! ids, with `canceller` below it. `batch` gathers what concurrent callers send together, and `lone` is for
-//! offers that have no company. `ticket` finds an entry again. `schedule` offers again and again. `inspect` reads, and `remove` takes entries out before
-//! they are due. `max_pending` limits how many there are.
+//! offers that have no company. `ticket` finds an entry again. `schedule` offers again and again. `inspect`
+//! reads, and `remove` takes entries out before they are due. `max_pending` limits how many there are.
 
 // In the order of the methods on the page of the type.
 mod offer;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::{Dispatcher, PopOutcome, Tier};
 use super::kind::Kind;
-use super::waiter::WaiterId;
+use super::waiter::{Waiter, WaiterId};
 use crate::claims::ClaimId;
 use crate::conn::{Conn, Link, OpError};
 use crate::telemetry::events;
@@ -102,9 +102,11 @@ impl PopsOfKind {
         [self.hot.link, self.cold.link].into_iter().flatten()
     }
 
-    /// A taker uses this kind of pop.
-    pub(super) fn touch(&mut self) {
+    /// A taker begins to wait. Returns whether others wait, too.
+    pub(super) fn join(&mut self, id: WaiterId, waiter: Waiter) -> bool {
         self.used = Instant::now();
+        self.dispatcher.join(id, waiter);
+        self.dispatcher.has_several()
     }
 
     /// Whether nothing has used it for this long, and nothing is in flight or to be confirmed.

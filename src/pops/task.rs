@@ -196,9 +196,8 @@ impl Task {
         match request {
             Request::Join(kind, id, waiter) => {
                 let pops = self.pops_of(&kind);
-                pops.dispatcher.join(id, waiter);
-                pops.touch();
-                self.several |= self.kinds[&kind].dispatcher.has_several();
+                let has_several = pops.join(id, waiter);
+                self.several |= has_several;
                 Some(kind)
             }
             Request::Leave(kind, id) => {

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use redelay::{Client, ErrorKind};
 use redelay_fixture::{Proxy, Server, until, until_async};
 use redelay_support::{DEAD, DEAD_MESSAGES, MESSAGES, MINUTE, Queues, RECEIPTS, builder, ms, part, soon};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::dropping::{Moment, drop_at};
 use crate::receivers::{count, is_drained};

@@ -345,7 +345,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<&'static str>, Vec<Vec<u8>>) {
 
 /// Whether the receiver asks how many dead letters are to be sent. The model tells it in each reply.
 fn says_send(call: &Receive) -> bool {
-    call.token % 2 == 0
+    call.token.is_multiple_of(2)
 }
 
 fn arguments_of(call: &Receive) -> Vec<Vec<u8>> {
