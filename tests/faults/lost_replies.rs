@@ -223,9 +223,9 @@ async fn a_second_try_is_not_due_early() {
     let Queues { delayed, .. } = behind(&proxy).await;
     let clock = || server.get::<(u64, u64), _>(["TIME"]);
     proxy.blackhole(true);
+    let (seconds, micros) = clock();
     let mut offer = task::spawn(delayed.offer(&1, MINUTE));
     assert_pending!(offer.poll());
-    let (seconds, micros) = clock();
     proxy.cut();
     proxy.blackhole(false);
     proxy.delay(ms(100));
