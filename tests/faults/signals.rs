@@ -64,7 +64,9 @@ async fn sigterm_lets_handlers_finish() {
     server.cmd(["RPUSH", END, "1", "2"]);
     let output = until_it_ends(&program);
     assert!(
-        output.contains("Stopped { done: 2, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 0, cancelled: 0 }"),
+        output.contains(
+            "Stopped { done: 2, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 0, cancelled: 0 }"
+        ),
         "{output}"
     );
     assert_eq!(server.list("q"), [b"3"], "nothing begins after the signal");
@@ -84,7 +86,9 @@ async fn a_second_sigint_skips_the_wait() {
     program.interrupt();
     let output = until_it_ends(&program);
     assert!(
-        output.contains("Stopped { done: 0, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 2, cancelled: 0 }"),
+        output.contains(
+            "Stopped { done: 0, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 2, cancelled: 0 }"
+        ),
         "{output}"
     );
     // They need not wait for the ends of the leases, and nothing is counted.
