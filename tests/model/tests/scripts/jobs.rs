@@ -367,11 +367,11 @@ impl Real {
             Value::BulkString(bytes) => bytes.clone(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(text(&bytes(&parts[12])), "", "nothing is refused");
-        let expired = int(&parts[9]);
+        assert_eq!(text(&bytes(&parts[13])), "", "nothing is refused");
+        let expired = int(&parts[10]);
         Received {
-            was_held: matches!(&*bytes(&parts[13]), b"1" | b"d"),
-            claimed: parts[14..].chunks(2).map(|claim| message_of(&bytes(&claim[0]))).collect(),
+            was_held: matches!(&*bytes(&parts[14]), b"1" | b"d"),
+            claimed: parts[15..].chunks(2).map(|claim| message_of(&bytes(&claim[0]))).collect(),
             expired,
             discarded: expired - (self.dead_letters("expired") - before),
         }

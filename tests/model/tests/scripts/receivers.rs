@@ -416,10 +416,23 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
         Some(Value::Int(int)) => int,
         other => panic!("{call:?}: {other:?}"),
     };
-    let [clock, lease_ends, retry, left, recovered, died, trimmed, to_send, gone, expired, apart, hold] =
-        [(); 12].map(|()| int());
+    let [
+        clock,
+        lease_ends,
+        retry,
+        left,
+        recovered,
+        died,
+        trimmed,
+        to_send,
+        gone,
+        newer,
+        expired,
+        apart,
+        hold,
+    ] = [(); 13].map(|()| int());
     assert_eq!((trimmed, hold), (0, -1), "the model has no limits");
-    assert_eq!((gone, apart), (0, 0), "nobody deletes what messages contain");
+    assert_eq!((gone, newer, apart), (0, 0, 0), "nobody deletes what messages contain");
     assert_eq!(expired, 0, "the model has no jobs");
     let mut bytes = || match parts.next() {
         Some(Value::BulkString(bytes)) => Some(bytes),

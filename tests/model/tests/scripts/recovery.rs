@@ -130,8 +130,8 @@ impl Real {
             clock: int(0),
             lease_ends: since_begun(int(1)),
             recovered: int(4),
-            claimed: bytes(14).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
-            extended: bytes(13).is_some_and(|results| results == b"1"),
+            claimed: bytes(15).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
+            extended: bytes(14).is_some_and(|results| results == b"1"),
         }
     }
 }
