@@ -1,4 +1,5 @@
-//! Errors of `anyhow`, in `main` and in a handler. The text of a failure has its context, and so has the dead letter.
+//! Errors of `anyhow`, in `main` and in a handler. The text of a failure has its context, and so has the dead
+//! letter.
 //!
 //!     cargo run --example anyhow
 //!

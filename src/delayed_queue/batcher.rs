@@ -21,7 +21,7 @@ use futures::future::join_all;
 use tokio::sync::oneshot;
 
 use super::batch::{self, OpenBatch, Requests};
-use super::lone::{CallId, LastCall, LoneCall};
+use super::lone::{CallId, LastCall, LoneCall, may_run_here};
 use super::store::{self, Store, Stored, When};
 use crate::conn::{Conn, OpError, Reply};
 use crate::engine::AtStop;
@@ -71,7 +71,7 @@ impl Batcher {
     /// Stores one entry: in a call with other offers, or in its own if there are none. Returns its due time,
     /// epoch ms.
     pub(super) async fn store(&self, when: When, time: u64, entry: Bytes) -> Result<u64, OpError> {
-        let lone = if LoneCall::<()>::may_run_here(&self.store) { self.last.begin_alone() } else { None };
+        let lone = if may_run_here(&self.store) { self.last.begin_alone() } else { None };
         let stored = match lone {
             Some(call) => {
                 let batcher = self.clone();

@@ -56,6 +56,13 @@ impl LastCall {
     }
 }
 
+/// Whether a caller that runs here may make its call.
+pub(super) fn may_run_here(store: &Store) -> bool {
+    // Without a connection, offers that wait for one share a call then.
+    store.conn().is_ready_to_write()
+        && Handle::try_current().is_ok_and(|here| here.id() == store.conn().runtime().id())
+}
+
 /// A call that its caller polls, until it is dropped.
 pub(super) struct LoneCall<'a, T: Send + 'static> {
     store: &'a Store,
@@ -66,13 +73,6 @@ pub(super) struct LoneCall<'a, T: Send + 'static> {
 impl<'a, T: Send + 'static> LoneCall<'a, T> {
     pub(super) fn new(store: &'a Store, call: impl Future<Output = T> + Send + 'static) -> Self {
         Self { store, call: Some(Box::pin(call)) }
-    }
-
-    /// Whether a caller that runs here may make its call.
-    pub(super) fn may_run_here(store: &Store) -> bool {
-        // Without a connection, offers that wait for one share a call then.
-        store.conn().is_ready_to_write()
-            && Handle::try_current().is_ok_and(|here| here.id() == store.conn().runtime().id())
     }
 }
 

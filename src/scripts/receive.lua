@@ -16,8 +16,8 @@
 --        j times: its number among the e, id
 -- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
 --        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
---        letters to be sent, messages whose records are gone, and of a later version, jobs that have expired, 1 if keys do not agree or 0, ms for which no more may be claimed or
---        -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
+--        letters to be sent, messages whose records are gone, messages of a later version, jobs that have expired, 1 if keys do not
+--        agree or 0, ms for which no more may be claimed or -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
 --        member of the leases, '', ... for claims whose records are not sent}
 --        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'c' extended, and to be cancelled, 'r' refused; why is in
 --        the refusals, one for each `r` in the results.

@@ -144,114 +144,104 @@ fn poll_many_of_the_delayed_queue() {
     });
 }
 
-/// Drops calls of `size` offers each, while other tasks take.
-fn drop_offers(size: i64) {
+/// Drops offers while another task takes, and judges what has become of them.
+fn drop_beside_a_taker<T>(dropping: impl AsyncFn(Traffic, Queues) -> T, judge: impl Fn(&Traffic, T)) {
+    let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
     for runtime in runtimes() {
         let server = Server::start();
         runtime.block_on(async {
             let queues = Queues::of_numbers(builder(&server)).await;
             let traffic = Traffic::with_room(0);
-            let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
             let taker = tokio::spawn(traffic.clone().keep_taking(queues.clone(), take));
-            let mut dropped = Vec::new();
-            for n in 0.. {
-                let batch = traffic.ledger.begin(size);
-                let offers = batch.iter().map(|element| (element, ms(*element as u64 % 11)));
-                match drop_at(Moment::number(n), queues.delayed.offer_all(offers)).await {
-                    Some(tickets) => {
-                        assert_eq!(tickets.unwrap().len(), batch.len());
-                        traffic.ledger.end(&batch, Offered::Acknowledged);
-                    }
-                    None => dropped.push(batch),
-                }
-                if dropped.len() == drops() {
-                    break;
-                }
-            }
+            let dropped = dropping(traffic.clone(), queues.clone()).await;
             traffic.over.cancel();
             taker.await.unwrap();
             queues.client.shutdown().await;
             traffic.judge(&server);
-            let record = traffic.ledger.record();
-            let stored: BTreeSet<_> = record.taken.iter().collect();
-            for batch in dropped {
-                let of_one_offer = batch.iter().filter(|number| stored.contains(number)).count();
-                assert!([0, batch.len()].contains(&of_one_offer), "{of_one_offer} of {size} are stored");
-            }
+            judge(&traffic, dropped);
         });
     }
+}
+
+/// Drops calls of `size` offers each.
+fn drop_offers(size: i64) {
+    let dropping = async |traffic: Traffic, queues: Queues| {
+        let mut dropped = Vec::new();
+        for n in 0.. {
+            let batch = traffic.ledger.begin(size);
+            let offers = batch.iter().map(|element| (element, ms(*element as u64 % 11)));
+            match drop_at(Moment::number(n), queues.delayed.offer_all(offers)).await {
+                Some(tickets) => {
+                    assert_eq!(tickets.unwrap().len(), batch.len());
+                    traffic.ledger.end(&batch, Offered::Acknowledged);
+                }
+                None => dropped.push(batch),
+            }
+            if dropped.len() == drops() {
+                break;
+            }
+        }
+        dropped
+    };
+    drop_beside_a_taker(dropping, |traffic, dropped| {
+        let record = traffic.ledger.record();
+        let stored: BTreeSet<_> = record.taken.iter().collect();
+        for batch in dropped {
+            let of_one_offer = batch.iter().filter(|number| stored.contains(number)).count();
+            assert!([0, batch.len()].contains(&of_one_offer), "{of_one_offer} of {size} are stored");
+        }
+    });
 }
 
 /// Drops offers that are alone: the first poll sends them, and nothing that happens later takes that back.
 #[test]
 fn a_lone_offer() {
-    for runtime in runtimes() {
-        let server = Server::start();
-        runtime.block_on(async {
-            let queues = Queues::of_numbers(builder(&server)).await;
-            let traffic = Traffic::with_room(0);
-            let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
-            let taker = tokio::spawn(traffic.clone().keep_taking(queues.clone(), take));
-            let (mut n, mut dropped) = (0, 0);
-            while dropped < drops() {
-                // When this one has ended, the next one is alone.
-                let before = traffic.ledger.begin(1);
-                queues.delayed.offer(&before[0], ms(n as u64 % 11)).await.unwrap();
-                let next = traffic.ledger.begin(1);
-                match drop_at(Moment::number(n), queues.delayed.offer(&next[0], ms(n as u64 % 7))).await {
-                    Some(ticket) => drop(ticket.unwrap()),
-                    None => dropped += 1,
-                }
-                traffic.ledger.end(&[before[0], next[0]], Offered::Acknowledged);
-                n += 1;
+    let dropping = async |traffic: Traffic, queues: Queues| {
+        let (mut n, mut dropped) = (0, 0);
+        while dropped < drops() {
+            // When this one has ended, the next one is alone.
+            let before = traffic.ledger.begin(1);
+            queues.delayed.offer(&before[0], ms(n as u64 % 11)).await.unwrap();
+            let next = traffic.ledger.begin(1);
+            match drop_at(Moment::number(n), queues.delayed.offer(&next[0], ms(n as u64 % 7))).await {
+                Some(ticket) => drop(ticket.unwrap()),
+                None => dropped += 1,
             }
-            traffic.over.cancel();
-            taker.await.unwrap();
-            queues.client.shutdown().await;
-            traffic.judge(&server);
-        });
-    }
+            traffic.ledger.end(&[before[0], next[0]], Offered::Acknowledged);
+            n += 1;
+        }
+    };
+    drop_beside_a_taker(dropping, |_, ()| {});
 }
 
 /// Drops offers of several tasks, which share calls or not.
 #[test]
 fn offer() {
-    for runtime in runtimes() {
-        let server = Server::start();
-        runtime.block_on(async {
-            let queues = Queues::of_numbers(builder(&server)).await;
-            let traffic = Traffic::with_room(0);
-            let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
-            let taker = tokio::spawn(traffic.clone().keep_taking(queues.clone(), take));
-            let dropping = [(); DROPPING].map(|()| {
-                let (traffic, queues) = (traffic.clone(), queues.clone());
-                tokio::spawn(async move {
-                    let (mut n, mut dropped) = (0, 0);
-                    while dropped < drops() / DROPPING {
-                        let next = traffic.ledger.begin(1);
-                        let offer = queues.delayed.offer(&next[0], ms(next[0] as u64 % 11));
-                        match in_time(drop_at(Moment::number(n), offer)).await {
-                            Some(Some(ticket)) => {
-                                ticket.unwrap();
-                                traffic.ledger.end(&next, Offered::Acknowledged);
-                            }
-                            Some(None) => dropped += 1,
-                            None => return traffic.stalled(),
+    let dropping = async |traffic: Traffic, queues: Queues| {
+        let dropping = [(); DROPPING].map(|()| {
+            let (traffic, queues) = (traffic.clone(), queues.clone());
+            tokio::spawn(async move {
+                let (mut n, mut dropped) = (0, 0);
+                while dropped < drops() / DROPPING {
+                    let next = traffic.ledger.begin(1);
+                    let offer = queues.delayed.offer(&next[0], ms(next[0] as u64 % 11));
+                    match in_time(drop_at(Moment::number(n), offer)).await {
+                        Some(Some(ticket)) => {
+                            ticket.unwrap();
+                            traffic.ledger.end(&next, Offered::Acknowledged);
                         }
-                        n += 1;
+                        Some(None) => dropped += 1,
+                        None => return traffic.stalled(),
                     }
-                })
-            });
-            for dropping in dropping {
-                dropping.await.unwrap();
-            }
-            traffic.over.cancel();
-            taker.await.unwrap();
-            queues.client.shutdown().await;
-            traffic.judge(&server);
-            traffic.assert_nobody_stalled();
+                    n += 1;
+                }
+            })
         });
-    }
+        for dropping in dropping {
+            dropping.await.unwrap();
+        }
+    };
+    drop_beside_a_taker(dropping, |traffic, ()| traffic.assert_nobody_stalled());
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! A service with axum and a worker: state, the probes of an orchestrator, and one token that stops everything.
+//! A service with axum and a worker: state, the probes of an orchestrator, and one token that stops
+//! everything.
 //!
 //!     cargo run --package redelay-axum
 //!     curl -X PUT localhost:3000/orders/7; curl localhost:3000/ready
@@ -67,7 +68,8 @@ async fn offer(State(app): State<App>, Path(order): Path<i64>) -> Result<StatusC
     }
 }
 
-/// `GET /live`. If it fails, the process is restarted. That brings back no server, so a lost connection is no reason.
+/// `GET /live`. If it fails, the process is restarted. That brings back no server, so a lost connection is no
+/// reason.
 async fn live(State(app): State<App>) -> (StatusCode, Json<Health>) {
     let health = app.client.health();
     let is_overdue = health.overdue_for.is_some_and(|overdue| overdue > STUCK);

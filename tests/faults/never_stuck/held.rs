@@ -278,12 +278,11 @@ struct Report {
     recovery: Duration,
 }
 
-async fn play(plan: &Plan) -> Result<Report, String> {
-    let (way, book, stop) = (Way::new(true, false), Book::default(), CancellationToken::new());
+async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report, String> {
+    let (book, stop) = (Book::default(), CancellationToken::new());
     let (mut playing, mut clients) = (JoinSet::new(), Vec::new());
     let mut random = Rng::with_seed(plan.seed);
-    if let Some(redisson) = plan.redisson {
-        let redisson = redisson.start(way.server.url()).await;
+    if let Some(redisson) = redisson {
         let is_between = plan.steps.iter().all(is_between);
         playing.spawn(go_on_beside(redisson, book.clone(), is_between, stop.clone(), random.fork()));
     }
@@ -389,7 +388,9 @@ fn run_plans(test: &str, all: Range<u64>, plan: fn(u64) -> Plan, deeds_of_all: u
     let begun = Instant::now();
     let (good, bad) = run_all(seeds(all), |seed| {
         let plan = plan(seed);
-        run(&format!("held::{test}"), seed, &plan, play(&plan))
+        let way = Way::new(true, false);
+        let redisson = plan.redisson.map(|redisson| redisson.start(&way.server.url()));
+        run(&format!("held::{test}"), seed, &plan, play(&plan, way, redisson))
     });
     let plans = good.len() + bad.len();
     println!("{plans} plans with held jobs in {:.0?}", begun.elapsed());

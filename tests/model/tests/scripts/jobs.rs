@@ -14,12 +14,11 @@ use redelay_support::{
     ORDERED_LIST, QUARANTINE, RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
-use crate::{Bytes, CLOCK, EPOCH, command, script, text};
+use crate::{Bytes, CHANNEL_OF_RETRIES, CLOCK, EPOCH, OF_RECEIVE, command, script, text};
 
 /// The model's unit of time is longer than a lease, and than what clocks differ by.
 const UNIT_MS: i64 = 3_600_000;
 const LEASE_MS: i64 = 30_000;
-const RECEIVERS: &str = "redelay:receivers:{q}";
 const RECEIPT: &str = "redelay:offered:{q}:1";
 const ERROR: &str = "because";
 const IDS: JobId = 3;
@@ -344,24 +343,8 @@ impl Real {
         if let Some(job) = held {
             arguments.extend([b"1".into(), job_id(job)]);
         }
-        let keys = [
-            TARGET,
-            INBOX,
-            MESSAGES,
-            LEASES,
-            RETRIES,
-            RECEIPTS,
-            DEAD,
-            DEAD_MESSAGES,
-            CONTROL,
-            RECEIVERS,
-            TIMEOUT_SET,
-            JOBS,
-            NOTES,
-            MORE_NOTES,
-        ];
         let before = self.dead_letters("expired");
-        let parts = self.call("RECEIVE", &keys, &arguments);
+        let parts = self.call("RECEIVE", &OF_RECEIVE, &arguments);
         self.plain(&[b"DEL", RECEIPTS.as_bytes()]);
         let bytes = |part: &Value| match part {
             Value::BulkString(bytes) => bytes.clone(),
@@ -417,7 +400,7 @@ impl Real {
                     RETRIES,
                     DEAD,
                     DEAD_MESSAGES,
-                    RECEIVERS,
+                    CHANNEL_OF_RETRIES,
                     MORE_NOTES,
                 ];
                 let arguments = [b"100000".to_vec(), b"-1".into(), b"no entry".into(), job_id(*id)];
@@ -461,7 +444,7 @@ impl Real {
                     MESSAGES,
                     RETRIES,
                     SCRATCH,
-                    RECEIVERS,
+                    CHANNEL_OF_RETRIES,
                     JOBS,
                     NOTES,
                     MORE_NOTES,
@@ -476,7 +459,7 @@ impl Real {
                 let arguments = [b"remove".to_vec(), b"any".into(), message(*id)];
                 int(&self.call(
                     "REMOVE_MESSAGE",
-                    &[MESSAGES, LEASES, RETRIES, SCRATCH, RECEIVERS],
+                    &[MESSAGES, LEASES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES],
                     &arguments,
                 )[0])
             }

@@ -15,7 +15,8 @@ use redelay_model::protocol::{
 };
 use redelay_model::server;
 use redelay_support::{
-    CHANNEL, JOBS, MORE_NOTES, MOVED, NOTES, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part,
+    CHANNEL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES, ORDERED_LIST,
+    QUARANTINE, RECEIPTS, RETRIES, TARGET, TIMEOUT_SET, part,
 };
 
 const CLAIMS: &str = "redelay:popped:{q}";
@@ -23,6 +24,24 @@ const OFFERED: &str = "redelay:offered:{q}:";
 const RETURNED: &str = "redelay:returned:{q}:";
 const SCRATCH: &str = "redelay:scratch:{q}";
 const CONTROL: &str = "redelay:control:{q}";
+const CHANNEL_OF_RETRIES: &str = "redelay:receivers:{q}";
+/// The keys of `receive.lua`.
+const OF_RECEIVE: [&str; 14] = [
+    TARGET,
+    INBOX,
+    MESSAGES,
+    LEASES,
+    RETRIES,
+    RECEIPTS,
+    DEAD,
+    DEAD_MESSAGES,
+    CONTROL,
+    CHANNEL_OF_RETRIES,
+    TIMEOUT_SET,
+    JOBS,
+    NOTES,
+    MORE_NOTES,
+];
 /// The keys from which the scripts read the time, since the clock of a real server cannot be set.
 const CLOCK: [&str; 2] = ["clock:s", "clock:us"];
 /// The name of the user who lacks a permission.

@@ -11,11 +11,11 @@ use redelay_model::receiving::protocol::{
 use redelay_model::receiving::server::{self, Control, Receipt, Silence};
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, NOTES, RECEIPTS, RETRIES,
-    SCRATCH, TARGET, TIMEOUT_SET, part,
+    SCRATCH, TARGET, part,
 };
 
 use crate::usual::{USUAL, WHOLE, with_and_without_its_beginning};
-use crate::{Bytes, CLOCK, EPOCH, command, script, text};
+use crate::{Bytes, CHANNEL_OF_RETRIES, CLOCK, EPOCH, OF_RECEIVE, command, script, text};
 
 /// The model's unit of time, a quarter of the usual lease of 30 s. With the shortest lease of two units, half
 /// a lease is one of them.
@@ -46,8 +46,6 @@ return {
     redis.call('HGETALL', KEYS[9]),
     redis.call('DBSIZE') - redis.call('EXISTS', unpack(KEYS)),
 }";
-
-const CHANNEL_OF_RETRIES: &str = "redelay:receivers:{q}";
 
 const OF_JOBS: [&str; 3] = [JOBS, NOTES, MORE_NOTES];
 
@@ -314,11 +312,7 @@ impl Real {
 /// The name of the script or command, its keys and arguments.
 fn arguments(call: &Call) -> (&'static str, Vec<&'static str>, Vec<Vec<u8>>) {
     match call {
-        Call::Receive(call) => (
-            "RECEIVE",
-            [&KEYS[..], &[CHANNEL_OF_RETRIES, TIMEOUT_SET], &OF_JOBS].concat(),
-            arguments_of(call),
-        ),
+        Call::Receive(call) => ("RECEIVE", OF_RECEIVE.to_vec(), arguments_of(call)),
         Call::Move => ("LMOVE", vec![TARGET, INBOX], vec![b"LEFT".into(), b"RIGHT".into()]),
         Call::ReleaseAll(silent) => {
             let silent = (i64::from(*silent) * UNIT_MS).to_string().into_bytes();

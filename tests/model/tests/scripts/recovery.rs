@@ -3,24 +3,9 @@
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
-use redelay_support::{
-    CONTROL, DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, RECEIPTS, RETRIES, TARGET, part,
-};
+use redelay_support::{TARGET, part};
 
-use crate::{CLOCK, EPOCH, script};
-
-const KEYS: [&str; 10] = [
-    TARGET,
-    INBOX,
-    MESSAGES,
-    LEASES,
-    RETRIES,
-    RECEIPTS,
-    DEAD,
-    DEAD_MESSAGES,
-    CONTROL,
-    "redelay:receivers:{q}",
-];
+use crate::{CLOCK, EPOCH, OF_RECEIVE, script};
 
 /// Milliseconds since the beginning.
 type Ms = i64;
@@ -112,7 +97,7 @@ impl Real {
         let (last, pause) = receiver.last.map_or((0, 0), |(clock, sent)| (clock, begun - sent));
         let (most, extends) = (i64::from(deed == Deed::Claim), i64::from(matches!(deed, Deed::Extend(_))));
         let mut call = Cmd::new();
-        call.arg("EVALSHA").arg(&self.sha1).arg(KEYS.len()).arg(&KEYS);
+        call.arg("EVALSHA").arg(&self.sha1).arg(OF_RECEIVE.len()).arg(&OF_RECEIVE);
         call.arg(&receiver.id).arg(&token).arg(most).arg(policy).arg(0).arg(0).arg("").arg(1);
         call.arg(last).arg(pause).arg(0).arg(extends).arg(0).arg(0).arg(0);
         if let Deed::Extend(member) = deed {

@@ -6,33 +6,16 @@ use std::collections::BTreeMap;
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
 use redelay_support::{
-    CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, NOTES, RECEIPTS, RETRIES,
-    TARGET, TIMEOUT_SET, part,
+    CONTROL, DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, RECEIPTS, RETRIES, TARGET, part,
 };
 
-use crate::{Bytes, CLOCK, EPOCH, USER, command, script};
+use crate::{Bytes, CLOCK, EPOCH, OF_RECEIVE, USER, command, script};
 
 /// The name of `receive.lua` without its beginning.
 pub(crate) const WHOLE: &str = "RECEIVE without its beginning";
 /// Where the calls that the beginning makes are counted.
 pub(crate) const USUAL: &str = "usual";
 
-const KEYS: [&str; 14] = [
-    TARGET,
-    INBOX,
-    MESSAGES,
-    LEASES,
-    RETRIES,
-    RECEIPTS,
-    DEAD,
-    DEAD_MESSAGES,
-    CONTROL,
-    "redelay:receivers:{q}",
-    TIMEOUT_SET,
-    JOBS,
-    NOTES,
-    MORE_NOTES,
-];
 const LISTS: [&str; 2] = [TARGET, INBOX];
 const HASHES: [&str; 4] = [MESSAGES, RECEIPTS, CONTROL, DEAD_MESSAGES];
 const SETS: [&str; 3] = [LEASES, RETRIES, DEAD];
@@ -75,7 +58,7 @@ impl Twin {
         scripts: &BTreeMap<&'static str, String>,
         arguments: &[Bytes],
     ) -> Option<Vec<Value>> {
-        let call = command(scripts, self.name, &KEYS, arguments);
+        let call = command(scripts, self.name, &OF_RECEIVE, arguments);
         let mut parts: Vec<Value> = call.query(&mut self.client).ok()?;
         for part in &mut parts {
             let Value::BulkString(text) = part else { continue };
@@ -143,7 +126,7 @@ fn usual_calls_do_what_the_whole_script_does() {
             let member = random.choice(&held).filter(|_| random.u8(..3) > 0).cloned();
             let words = if random.u8(..4) == 0 { "retries " } else { "" };
             let arguments = arguments(calls, now, member.as_ref(), random.u8(..3), words);
-            let damaged = (random.u8(..16) == 0).then(|| *random.choice(&KEYS[..9]).expect("a key"));
+            let damaged = (random.u8(..16) == 0).then(|| *random.choice(&OF_RECEIVE[..9]).expect("a key"));
             path.push((now, refused, push, damaged, arguments.clone()));
             let (mut replies, mut states) = (Vec::new(), Vec::new());
             for twin in &mut twins {
