@@ -209,6 +209,27 @@ async fn a_refused_removal_of_a_dead_letter_changes_nothing() {
     assert_eq!((count(&server, "ZCARD", DEAD), count(&server, "HLEN", DEAD_MESSAGES)), (0, 0));
 }
 
+/// Otherwise it would be claimed again at once, by each receiver.
+#[tokio::test]
+async fn a_retry_that_may_not_be_removed_is_not_claimed() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
+    let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+    let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+    server.cmd(["RPUSH", "q", "1"]);
+    let receiver = queues.ready.receiver();
+    soon(receiver.receive()).await.unwrap().retry_after(ms(0)).await.unwrap();
+    server.cmd(["ACL", "SETUSER", "user", "-zrem"]);
+    let error = receiver.try_receive().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    server.cmd(["ACL", "SETUSER", "user", "+zrem"]);
+    let again = soon(receiver.receive()).await.unwrap();
+    assert_eq!((*again.value(), again.attempt()), (1, 2));
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    again.ack().await.unwrap();
+    assert!(is_drained(&server));
+}
+
 /// Somebody deletes the receipts between two tries of a call, and the ids of both derive from the same token.
 #[tokio::test]
 async fn a_retry_without_its_receipt_overwrites_no_message() {

@@ -52,6 +52,10 @@ function Claims.retries(claims, most, now)
         return
     end
     local due = redis.call('ZRANGEBYSCORE', KEYS.retries, '-inf', string.format('%.0f', now), 'LIMIT', 0, most)
+    if due[1] then
+        -- Nothing has this name. It shows that what is claimed may be removed, or others would claim it again at once.
+        redis.call('ZREM', KEYS.retries, '')
+    end
     for _, id in ipairs(due) do
         local record = redis.call('HGET', KEYS.messages, id)
         if record and is_newer(record) then
