@@ -491,7 +491,7 @@ mod tests {
         let names = ["com.acme.Mixed", "com.acme.Mixed$1", "com.acme.Mixed", "com.acme.Mixed$2"];
         assert_eq!(classes(mixed), names);
         assert_eq!(classes(Shape::of::<Level>().unwrap()), ["com.acme.Level$1", "com.acme.Level$2"]);
-        refused::<Misspelt>("the value", "`abstract(…)` names `Mid`, which is no constant of the enum");
+        refused::<Misspelt>("com.acme.Level", "`abstract(…)` names `Mid`, which is no constant of the enum");
     }
 
     #[test]
