@@ -64,8 +64,29 @@ local function first_end(later)
     return first
 end
 
+-- What a call has counted, in a receipt: as a rule, nothing.
+local COUNTS = '>I4I4I4I4I4I4I4'
+
+local function packed(counts)
+    for _, count in ipairs(counts) do
+        if count > 0 then
+            return '\1' .. struct.pack(COUNTS, unpack(counts))
+        end
+    end
+    return '\0'
+end
+
+-- The counts in a receipt, and where they end.
+local function unpacked(receipt, at)
+    if string.sub(receipt, at, at) == '\0' then
+        return {0, 0, 0, 0, 0, 0, 0}, at + 1
+    end
+    local counts = {struct.unpack(COUNTS, receipt, at + 1)}
+    return counts, table.remove(counts)
+end
+
 -- Nothing here ends the script: what is done is done.
-local function reply(numbers, left, hold, refused, results, refusals, claims)
+local function reply(counts, left, hold, refused, results, refusals, claims)
     local to_send = string.find(words, 'send') and redis.pcall('ZCOUNT', KEYS.dead, '-inf', '(0')
     local announced = noted.has_room and now or noted.is_retry_earlier and retry_due
     if announced then
@@ -73,10 +94,10 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
         -- seconds later.
         redis.pcall('PUBLISH', KEYS.channel, string.format('%.0f', announced))
     end
+    local recovered, died, trimmed, gone, newer, expired, apart = unpack(counts)
     local out = {
         now, lease_ends or -1, retry_due or -1, left,
-        numbers[1], numbers[2] + noted.buried, numbers[3], type(to_send) == 'number' and to_send or 0, noted.gone, noted.newer, noted.expired,
-        numbers[4], hold, refused,
+        recovered, died, trimmed, type(to_send) == 'number' and to_send or 0, gone, newer, expired, apart, hold, refused,
         results,
     }
     for _, refusal in ipairs(refusals) do
@@ -102,7 +123,8 @@ if is_known then
         refusals[#refusals + 1] = 'it was refused to an earlier try of this call'
     end
     local is_full = false
-    for _, member in ipairs(Claims.unpacked(token, receipt, 27 + length)) do
+    local counts, at = unpacked(receipt, 27 + length)
+    for _, member in ipairs(Claims.unpacked(token, receipt, at)) do
         local id = string.sub(member, 1, 16)
         local record = redis.call('ZSCORE', KEYS.leases, member) and redis.call('HGET', KEYS.messages, id)
         if record then
@@ -115,7 +137,7 @@ if is_known then
     -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at
     -- what is left.
     pcall(look, now, 0)
-    return reply({0, 0, 0, 0}, 1, -1, '', results, refusals, claims)
+    return reply(counts, 1, -1, '', results, refusals, claims)
 end
 if is_late then
     return redis.error_reply('REDELAY a later call of this receiver was answered')
@@ -230,6 +252,7 @@ if #claims.members > 0 then
 end
 results = table.concat(results)
 -- Without this permission, a lost reply costs a lease. Without any of these, nothing is claimed.
-local outcome = struct.pack('>I6I4', now, #results) .. results .. Claims.packed(claims)
+local counts = {recovered, died + noted.buried, trimmed, noted.gone, noted.newer, noted.expired, apart}
+local outcome = struct.pack('>I6I4', now, #results) .. results .. packed(counts) .. Claims.packed(claims)
 redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
-return reply({recovered, died, trimmed, apart}, left, hold, ok and '' or message_of(refused), results, refusals, claims)
+return reply(counts, left, hold, ok and '' or message_of(refused), results, refusals, claims)

@@ -80,8 +80,8 @@ pub(crate) struct QueueCounters {
     overdue_since: AtomicI64,
     warned: AtomicBool,
     delivered: [AtomicU64; Delivered::COUNT],
-    lateness: Buckets,
-    /// Made with the first delivery: most queues have none.
+    /// Both are made when they are needed: most queues are idle.
+    lateness: OnceLock<Box<Buckets>>,
     handled: OnceLock<Box<[Buckets; Delivered::SETTLED]>>,
 }
 
@@ -196,7 +196,7 @@ impl ClientCounters {
             overdue_since: AtomicI64::new(NONE),
             warned: AtomicBool::new(false),
             delivered: Default::default(),
-            lateness: Buckets::default(),
+            lateness: OnceLock::new(),
             handled: OnceLock::new(),
         });
         queues.known.insert(keys.clone(), Arc::downgrade(&new));
@@ -331,7 +331,7 @@ impl QueueCounters {
 
     /// A transfer has moved an entry that was due at `due`, by a clock that is at `now`; both epoch ms.
     pub(crate) fn was_late(&self, due: f64, now: f64) {
-        self.lateness.add(span((now - due) / 1e3));
+        self.lateness.get_or_init(Box::default).add(span((now - due) / 1e3));
     }
 
     /// The first entry of the queue has been overdue for these ms; `None` if it is not.
@@ -425,7 +425,7 @@ impl QueueCounters {
             stalled_transfers: counts.stalled_transfers.load(Relaxed),
             transferred: counts.transferred.load(Relaxed),
             empty_transfers: counts.empty_transfers.load(Relaxed),
-            lateness: self.lateness.read(),
+            lateness: self.lateness.get().map_or_else(Default::default, |lateness| lateness.read()),
             quarantined_by_this_client: counts.quarantined.load(Relaxed),
             last_error: counts.last_error(),
         }

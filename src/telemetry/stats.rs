@@ -237,7 +237,7 @@ pub struct ReceivingStats {
     /// letters count as `died`, too.
     pub expired: u64,
     /// Messages and dead letters that this client has found to be without content on the server: it was
-    /// deleted by hand.
+    /// deleted by hand. What a background check found is not counted if the reply to it was lost.
     pub vanished: u64,
     /// How long this client's programs had deliveries, by what became of them.
     pub handling: HandlingStats,

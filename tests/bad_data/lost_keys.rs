@@ -130,11 +130,11 @@ async fn without(key: &'static str, lost: &'static [i64], vanished: u64, had_ano
     let queues;
     if had_another_type {
         server.cmd(["SET", key, "text"]);
-        queues = Queues::of_numbers(builder(&server)).await;
+        queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
         ask(&queues).await;
         server.cmd(["DEL", key]);
     } else {
-        queues = Queues::of_numbers(builder(&server)).await;
+        queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     }
     if key == SCHEDULES {
         until_async_within(MINUTE, "the schedule has its next run again", || async {

@@ -342,6 +342,32 @@ async fn an_acknowledgement_with_the_next_claim_whose_reply_is_lost_is_made_once
     }
 }
 
+/// The retry of the call finds in its receipt what was counted.
+#[tokio::test]
+async fn what_a_call_has_counted_survives_a_lost_reply() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE).transfer(false)).await;
+    let receiver = queues.ready.receiver();
+    server.cmd(["RPUSH", "q", "1"]);
+    soon(receiver.receive()).await.unwrap().retry_after(ms(0)).await.unwrap();
+    server.cmd(["DEL", MESSAGES]);
+    let mover = Queues::of_numbers(builder(&server)).await;
+    mover.delayed.offer(&2, ms(1)).id("job").expires_after(ms(50)).await.unwrap();
+    until_async("it is moved", || async { count(&server, "LLEN", "q") == 1 }).await;
+    sleep(ms(60)).await;
+    proxy.hold_replies(true);
+    let lose = async {
+        until_async("it is executed", || async { count(&server, "ZCARD", DEAD) == 1 }).await;
+        proxy.cut();
+        proxy.hold_replies(false);
+    };
+    let (received, ()) = tokio::join!(receiver.try_receive(), lose);
+    assert!(received.unwrap().is_none());
+    let counts = queues.ready.stats().await.unwrap().receiving;
+    assert_eq!((counts.vanished, counts.expired, counts.died), (1, 1, 1));
+}
+
 /// Dropped at each poll: each message is acknowledged once, and none is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_ack_and_receive_has_acknowledged() {

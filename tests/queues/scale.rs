@@ -68,7 +68,8 @@ async fn idle_queues_cost_next_to_nothing() {
     println!("{QUEUES} queues: open in {:?}", begun.elapsed());
     let each = memory().saturating_sub(before) / others.len();
     println!("{each} bytes of memory for each of them");
-    assert!(each <= 2048);
+    // About 1,800; in a cluster, where the looks at twenty slots overlap, up to 300 more.
+    assert!(each <= 3072);
     // A look is a script for each of 20 slots of a cluster, every 5 s.
     let most = if server.is_cluster() { 20.0 } else { 5.0 };
     // On a busy machine, the last of the opening is in the first periods.

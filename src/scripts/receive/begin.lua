@@ -74,7 +74,7 @@ local function call_as_usual()
     if claimed then
         lease_ends = math.min(lease_ends or now + lease, now + lease)
     end
-    local outcome = struct.pack('>I6I4', now, #result) .. result .. (claimed and '\0\0\0\1' or '\0\0\0\0')
+    local outcome = struct.pack('>I6I4', now, #result) .. result .. (claimed and '\0\0\0\0\1' or '\0\0\0\0\0')
     redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
     local out = {now, lease_ends or -1, retry_due or -1, waiting + ready > 1 and 1 or 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, '', result}
     if refusal then

@@ -43,6 +43,8 @@ pub struct Receipt {
     pub token: Token,
     /// Of its settlements.
     pub results: Vec<Settled>,
+    /// Messages that it took back, and that became dead letters in it.
+    pub counts: [u8; 2],
     /// What it claimed.
     pub claims: Vec<Member>,
 }
@@ -114,9 +116,18 @@ impl Server {
                 // As if no two records fitted into the reply.
                 let claims = held.next().map(|(member, record)| (member.id, record)).into_iter().collect();
                 let unsent = held.map(|(member, _)| member).collect();
-                let (results, left) = (receipt.results, 1);
+                let (results, left, [recovered, died]) = (receipt.results, 1, receipt.counts);
                 self.look_at_the_clock(protocol, Some(now), Time::MIN);
-                let received = Received { clock: now, left, results, claims, unsent, ..Received::default() };
+                let received = Received {
+                    clock: now,
+                    left,
+                    recovered,
+                    died,
+                    results,
+                    claims,
+                    unsent,
+                    ..Received::default()
+                };
                 return self.reply(received);
             }
             if protocol.ends_old_tries && receipt.token > call.token {
@@ -160,7 +171,8 @@ impl Server {
         let claimed = (!claims.is_empty()).then_some(now + call.policy.lease);
         let members =
             claims.iter().map(|(id, record)| Member { id: *id, delivery: record.delivery }).collect();
-        let receipt = Receipt { token: call.token, results: results.clone(), claims: members };
+        let counts = [recovered, died];
+        let receipt = Receipt { token: call.token, results: results.clone(), counts, claims: members };
         self.receipts.insert(call.receiver, receipt);
         let left = u8::from(call.most > 0 && !(self.target.is_empty() && self.inbox.is_empty()));
         let lease_ends = lease_ends.into_iter().chain(claimed).min();

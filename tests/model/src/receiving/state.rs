@@ -128,7 +128,9 @@ impl State {
     fn shift_times(&mut self, bounds: &Bounds) {
         self.shift_signs_of_life();
         self.forget_silences(bounds);
-        let Server { clock, retries, control, messages, dead, .. } = &mut self.server;
+        let Server { clock, retries, control, messages, dead, receipts, .. } = &mut self.server;
+        // No step depends on them.
+        receipts.values_mut().for_each(|receipt| receipt.counts = [0; 2]);
         let now = std::mem::take(clock);
         for at in retries.values_mut() {
             *at = (*at - now).max(0);

@@ -154,13 +154,18 @@ fn receipt_of(bytes: &[u8]) -> Receipt {
     let results = 26 + big_endian(&bytes[22..26]) as usize;
     let token = token_of(bytes);
     assert_eq!(bytes[..16], token_bytes(token));
-    let (new, redelivered) = bytes[results..].split_at(4);
+    // Seven counts, or none. The model knows the first two.
+    let (has_counts, rest) = bytes[results..].split_first().expect("whether it has counts");
+    let (counts, claims) = rest.split_at(if *has_counts == 0 { 0 } else { 28 });
+    let count = |at: usize| counts.get(4 * at..4 * at + 4).map_or(0, |count| big_endian(count) as u8);
+    let counts = [count(0), count(1)];
+    let (new, redelivered) = claims.split_at(4);
     let (from, count) = (big_endian(&new[..2]) as usize, big_endian(&new[2..]) as usize);
     let new = (from..from + count)
         .map(|number| Member { id: MessageId { token, number: number as u8 }, delivery: 1 });
     let mut claims: Vec<Member> = redelivered.chunks(20).map(member_of).collect();
     claims.splice(from..from, new);
-    Receipt { token, results: bytes[26..results].iter().copied().map(result_of).collect(), claims }
+    Receipt { token, results: bytes[26..results].iter().copied().map(result_of).collect(), counts, claims }
 }
 
 fn letter_of(score: &[u8], parts: &[Bytes]) -> Letter {
