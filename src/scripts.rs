@@ -53,19 +53,19 @@ scripts! {
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "d5b0607e2cf89c02a6579ff7f3e5e945e0e9267d",
-        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
-        ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/unthrottled", "parts/unheld",
-         "offer_jobs"];
-    OFFER_THROTTLED: "b7a648267a56a6fa8f566d3faa9cca2496a8ff0e",
-        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control],
-        ["parts/max_pending", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/throttled", "parts/unheld",
-         "offer_jobs"];
-    OFFER_HELD: "2dc43da7afec5ff85d82b36cc5696d779d888c75",
+    OFFER_JOBS: "77b425cc4f37ef7d4353fc33829d2c3ae2276810",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
+        ["parts/max_pending", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
+         "parts/unthrottled", "parts/unheld", "offer_jobs"];
+    OFFER_THROTTLED: "7c2426e05c24ff17a33bae6e7535c588e9937244",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
+        ["parts/max_pending", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
+         "parts/throttled", "parts/unheld", "offer_jobs"];
+    OFFER_HELD: "cffb4787dfb5587bcff170b3ee3e50ccf0a16489",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
-        ["parts/max_pending", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/held_offers",
-         "parts/nearer_end", "parts/throttled", "offer_jobs"];
+        ["parts/max_pending", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
+         "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
     CANCEL_JOBS: "5103f788e96235ef67c213ac1e50c7fe94682b1b",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",

@@ -136,12 +136,13 @@ impl InFlight {
         self.claiming += turn.scope.most;
         self.shared.waiting.call_begins(self.answers_within());
         let is_slow = self.pace.is_slow();
-        let mut call = self.shared.clone().make(caller, self.token, turn, demand, self.last, is_slow).boxed();
-        // It is sent now, and not when the reply to the other one has been handled.
-        self.calls.push(match (&mut call).now_or_never() {
-            Some(ended) => ready(ended).boxed(),
-            None => call,
-        });
+        let call = self.shared.clone().make(caller, self.token, turn, demand, self.last, is_slow);
+        self.calls.push(call.boxed());
+        // It is sent now, and not when the reply to the other one has been handled. When the set has polled
+        // each call once, it wakes its task, which wakes another thread. Here, it wakes nothing.
+        if let Some(Some(ended)) = self.calls.next().now_or_never() {
+            self.calls.push(ready(ended).boxed());
+        }
     }
 
     /// The next call that ends; pending if there is none. Cancel safe.

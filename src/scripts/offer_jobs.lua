@@ -3,6 +3,7 @@
 --        5 jobs: id -> first offer, due time, entry   6 scratch   7 control
 --        with parts/holder.lua:   8 target   9 inbox   10 messages   11 retries   12 dead letters   13 dead messages
 --        14 notes: what travels with jobs   15 more notes
+--        without parts/holder.lua:   8 notes
 --        and the throttle of each job, if there are any
 -- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
 --        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'   4 the longest wait of 'debounce' in ms
@@ -21,10 +22,7 @@
 --        and was due, one of the target, until a million elements are looked at in all
 -- An entry that is pending under the id of a job, with its payload, is that job, also if its field was deleted
 -- by hand.
-local time = redis.call('TIME')
-local now = math.ceil(time[1] * 1000 + time[2] / 1000)
-local base = tonumber(ARGV[1]) or now
-local policy, max_wait = ARGV[3], tonumber(ARGV[4])
+local max_wait = tonumber(ARGV[4])
 
 local function remembered(outcome)
     local reply = cmsgpack.unpack(outcome)

@@ -124,7 +124,7 @@ fn strings_contain_no_comment_and_no_line_break() {
 fn every_file_is_used_and_every_part_says_what_it_provides() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts");
     let mut files = BTreeSet::new();
-    for within in ["", "parts/", "transfer/", "receive/"] {
+    for within in ["", "parts/", "transfer/", "receive/", "offer_jobs/"] {
         for file in std::fs::read_dir(folder.join(within)).expect("a folder") {
             let name = file.expect("a file").file_name().into_string().expect("UTF-8");
             files.extend(name.strip_suffix(".lua").map(|name| format!("{within}{name}")));

@@ -12,7 +12,7 @@ use crate::human;
 use crate::out::Out;
 use crate::payload::Reader;
 use crate::queue::{self, Queue};
-use crate::state::{State, is_silence};
+use crate::state::{State, is_absent, is_silence};
 
 /// Of how many queues the payloads are read at a time.
 const AT_A_TIME: usize = 200;
@@ -24,7 +24,9 @@ pub(crate) async fn run(session: &Session, pattern: &[u8], out: &Out) -> Result<
     let names: Vec<Bytes> = (&mut queues).try_collect().await?;
     let (calls, refused) = (queues.calls(), queues.unknown());
     let taken = begun.elapsed();
-    let overviews = session.inspector.overview(&names).await?;
+    // Only keys with settings or times of redelay may be left of a queue that nobody uses.
+    let overviews = session.inspector.overview(&names).await?.into_iter().filter(|queue| !is_absent(queue));
+    let overviews: Vec<Overview> = overviews.collect();
     let readers: Vec<Reader> = stream::iter(&overviews)
         .map(|overview| session.reader(overview))
         .buffered(AT_A_TIME)

@@ -170,6 +170,8 @@ fn a_long_queue_is_printed_as_it_is_read() {
 #[test]
 fn the_worst_queues_come_first() {
     let server = Server::start();
+    // What receivers leave behind.
+    server.cmd(["HSET", "redelay:control:{used once}", "seen", "1"]);
     assert!(redelay(&server, ["ls"]).ok().contains(" · 0 queues, found in"));
     assert_eq!(redelay(&server, ["ls", "--json"]).ok(), "");
     let entry = b"\x08\x10\x68\x90\xaa\x3e\x21\x91\x25\x06\0\0\0\0\0\0\0\x03hell\xef";

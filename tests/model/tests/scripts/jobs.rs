@@ -20,6 +20,24 @@ use crate::{Bytes, CHANNEL_OF_RETRIES, CLOCK, EPOCH, OF_RECEIVE, command, script
 const UNIT_MS: i64 = 3_600_000;
 const LEASE_MS: i64 = 30_000;
 const RECEIPT: &str = "redelay:offered:{q}:1";
+/// The keys of `OFFER_HELD`, but for the receipt.
+pub(crate) const OF_OFFER_HELD: [&str; 15] = [
+    TIMEOUT_SET,
+    ORDERED_LIST,
+    CHANNEL,
+    "receipt",
+    JOBS,
+    SCRATCH,
+    CONTROL,
+    TARGET,
+    INBOX,
+    MESSAGES,
+    RETRIES,
+    DEAD,
+    DEAD_MESSAGES,
+    NOTES,
+    MORE_NOTES,
+];
 const ERROR: &str = "because";
 const IDS: JobId = 3;
 
@@ -244,23 +262,7 @@ impl Real {
         };
         let data = [&[flags, from][..], &expires.to_be_bytes()[2..]].concat();
         let delay = ms(offer.delay).to_string();
-        let keys = [
-            TIMEOUT_SET,
-            ORDERED_LIST,
-            CHANNEL,
-            RECEIPT,
-            JOBS,
-            SCRATCH,
-            CONTROL,
-            TARGET,
-            INBOX,
-            MESSAGES,
-            RETRIES,
-            DEAD,
-            DEAD_MESSAGES,
-            NOTES,
-            MORE_NOTES,
-        ];
+        let keys = OF_OFFER_HELD.map(|key| if key == "receipt" { RECEIPT } else { key });
         let mut arguments: Vec<Vec<u8>> =
             ["now", "60000", policy, "0", "0", "0", &delay].map(Into::into).into();
         arguments.extend([job_id(offer.id), entry(offer.id, offer.payload), data]);

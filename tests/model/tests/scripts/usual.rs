@@ -1,33 +1,42 @@
-//! The beginning of `receive.lua`, which makes the usual calls: with and without it, a call has the same
-//! effect and the same reply, whichever command the server refuses, and whichever key is of another type.
+//! The beginnings of `receive.lua` and `offer_jobs.lua`, which make the usual calls: with and without them, a
+//! call has the same effect and the same reply, whichever command the server refuses, and whichever key is of
+//! another type.
 
 use std::collections::BTreeMap;
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
 use redelay_support::{
-    CONTROL, DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, RECEIPTS, RETRIES, TARGET, part,
+    CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, NOTES, ORDERED_LIST,
+    RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
-use crate::{Bytes, CLOCK, EPOCH, OF_RECEIVE, USER, command, script};
+use crate::jobs::OF_OFFER_HELD;
+use crate::{Bytes, CLOCK, EPOCH, OF_RECEIVE, OFFERED, USER, command, script};
 
 /// The name of `receive.lua` without its beginning.
 pub(crate) const WHOLE: &str = "RECEIVE without its beginning";
 /// Where the calls that the beginning makes are counted.
 pub(crate) const USUAL: &str = "usual";
 
-const LISTS: [&str; 2] = [TARGET, INBOX];
-const HASHES: [&str; 4] = [MESSAGES, RECEIPTS, CONTROL, DEAD_MESSAGES];
-const SETS: [&str; 3] = [LEASES, RETRIES, DEAD];
+const LISTS: [&str; 3] = [TARGET, INBOX, ORDERED_LIST];
+const HASHES: [&str; 6] = [MESSAGES, RECEIPTS, CONTROL, DEAD_MESSAGES, JOBS, NOTES];
+const SETS: [&str; 5] = [LEASES, RETRIES, DEAD, TIMEOUT_SET, MORE_NOTES];
 const LEASE_MS: u64 = 30_000;
+/// The keys of `OFFER_JOBS`, but for the receipt.
+const OF_OFFER_JOBS: [&str; 8] =
+    [TIMEOUT_SET, ORDERED_LIST, CHANNEL, "receipt", JOBS, SCRATCH, CONTROL, NOTES];
 
-/// The script `receive.lua` that counts the calls which its beginning makes, and the same without that
-/// beginning.
-pub(crate) fn with_and_without_its_beginning(receive: &str) -> (String, String) {
-    let (begins, ends) = ("local ok, reply = pcall(call_as_usual)", "if ok and reply then");
-    assert_eq!((receive.matches(begins).count(), receive.matches(ends).count()), (1, 1));
+/// The script that counts the calls which its beginning makes, and the same without that beginning.
+pub(crate) fn with_and_without_its_beginning(script: &str) -> (String, String) {
+    let (begins, ends, never) = if script.contains("pcall(call_as_usual)") {
+        ("local ok, reply = pcall(call_as_usual)", "if ok and reply then", "local ok, reply = false, nil")
+    } else {
+        ("local reply = call_as_usual()", "if reply then", "local reply = nil")
+    };
+    assert_eq!((script.matches(begins).count(), script.matches(ends).count()), (1, 1));
     let counts = format!("{ends} redis.call('INCR', '{USUAL}')");
-    (receive.replace(ends, &counts), receive.replace(begins, "local ok, reply = false, nil"))
+    (script.replace(ends, &counts), script.replace(begins, never))
 }
 
 /// One database, and what it has answered.
@@ -35,17 +44,16 @@ struct Twin {
     admin: redis::Connection,
     /// Lacks permissions.
     client: redis::Connection,
-    name: &'static str,
 }
 
 impl Twin {
-    fn start(server: &Server, database: &str, name: &'static str) -> Self {
+    fn start(server: &Server, database: &str) -> Self {
         let (mut admin, mut client) = (server.redis(), server.redis());
         for connection in [&mut admin, &mut client] {
             Cmd::new().arg(&["SELECT", database]).exec(connection).expect("SELECT");
         }
         Cmd::new().arg(&["AUTH", USER, "any"]).exec(&mut client).expect("AUTH");
-        Self { admin, client, name }
+        Self { admin, client }
     }
 
     fn admin<T: redis::FromRedisValue>(&mut self, words: &[&str]) -> T {
@@ -53,21 +61,47 @@ impl Twin {
     }
 
     /// The reply; of errors and refusals, only that they are some. Their texts name lines of the script.
-    fn receive(
+    fn call(
         &mut self,
         scripts: &BTreeMap<&'static str, String>,
+        name: &str,
+        keys: &[&str],
         arguments: &[Bytes],
     ) -> Option<Vec<Value>> {
-        let call = command(scripts, self.name, &OF_RECEIVE, arguments);
+        let call = command(scripts, name, keys, arguments);
         let mut parts: Vec<Value> = call.query(&mut self.client).ok()?;
         for part in &mut parts {
-            let Value::BulkString(text) = part else { continue };
-            let text = String::from_utf8_lossy(text);
-            if ["permissions", "can't run", "wrong kind"].iter().any(|words| text.contains(words)) {
+            if matches!(part, Value::BulkString(text) if is_refusal(text)) {
                 *part = Value::Nil;
             }
         }
         Some(parts)
+    }
+
+    /// Makes what follows happen at this time, in ms.
+    fn set_clock(&mut self, now: u64) {
+        let (seconds, micros) = ((now / 1000).to_string(), (now % 1000 * 1000).to_string());
+        self.admin::<()>(&["MSET", CLOCK[0], &seconds, CLOCK[1], &micros]);
+    }
+
+    /// The same while the server refuses a command, and while a key has another type.
+    fn call_damaged(
+        &mut self,
+        refused: Option<&str>,
+        damaged: Option<&str>,
+        call: impl FnOnce(&mut Self) -> Option<Vec<Value>>,
+    ) -> Option<Vec<Value>> {
+        if let Some(key) = damaged {
+            self.admin::<()>(&["SET", key, ""]);
+        }
+        let permission = refused.map_or_else(|| "+@all".to_owned(), |command| format!("-{command}"));
+        self.admin::<()>(&["ACL", "SETUSER", USER, &permission]);
+        let reply = call(self);
+        self.admin::<()>(&["ACL", "SETUSER", USER, "+@all"]);
+        if let Some(key) = damaged {
+            self.admin::<()>(&["DEL", key]);
+        }
+        reply
     }
 
     /// What the keys have, without an order where the server has none.
@@ -79,6 +113,24 @@ impl Twin {
             SETS.map(|key| self.admin(&["ZRANGE", key, "0", "-1", "WITHSCORES"])).into(),
         )
     }
+}
+
+/// Whether the text is why the server has refused something.
+fn is_refusal(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    ["permissions", "can't run", "wrong kind"].iter().any(|words| text.contains(words))
+}
+
+fn server_with_user() -> Server {
+    let server = Server::start();
+    let mut user = Cmd::new();
+    user.arg(&["ACL", "SETUSER", USER, "on", "nopass", "~*", "&*", "+@all"]);
+    user.exec(&mut server.redis()).expect("a user");
+    server
+}
+
+fn cases() -> u64 {
+    std::env::var("REDELAY_CASES").map_or(40, |cases| cases.parse().expect("a number"))
 }
 
 /// A call that may be a usual one: what it acknowledges, and the most messages that it is to claim.
@@ -102,16 +154,12 @@ fn usual_calls_do_what_the_whole_script_does() {
         "hdel", "hset", "zadd", "ltrim", "zrem", "llen", "lrange", "zrange", "hget", "hmget", "zmscore",
         "zcard",
     ];
-    let cases = std::env::var("REDELAY_CASES").map_or(40, |cases| cases.parse().expect("a number"));
-    let server = Server::start();
-    let mut user = Cmd::new();
-    user.arg(&["ACL", "SETUSER", USER, "on", "nopass", "~*", "&*", "+@all"]);
-    user.exec(&mut server.redis()).expect("a user");
+    let server = server_with_user();
     let (usual, whole) = with_and_without_its_beginning(&script("RECEIVE"));
     let scripts = BTreeMap::from([("RECEIVE", usual), (WHOLE, whole)]);
-    let mut twins = [Twin::start(&server, "0", "RECEIVE"), Twin::start(&server, "1", WHOLE)];
+    let mut twins = ["0", "1"].map(|database| Twin::start(&server, database));
     let mut count = 0;
-    for seed in (0..cases).filter(|seed| part().has(*seed)) {
+    for seed in (0..cases()).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
         let (mut now, mut path) = (EPOCH as u64 * 1000, Vec::new());
         // Members of the leases, those that are gone included.
@@ -129,22 +177,14 @@ fn usual_calls_do_what_the_whole_script_does() {
             let damaged = (random.u8(..16) == 0).then(|| *random.choice(&OF_RECEIVE[..9]).expect("a key"));
             path.push((now, refused, push, damaged, arguments.clone()));
             let (mut replies, mut states) = (Vec::new(), Vec::new());
-            for twin in &mut twins {
-                let (seconds, micros) = ((now / 1000).to_string(), (now % 1000 * 1000).to_string());
-                twin.admin::<()>(&["MSET", CLOCK[0], &seconds, CLOCK[1], &micros]);
+            for (twin, name) in twins.iter_mut().zip(["RECEIVE", WHOLE]) {
+                twin.set_clock(now);
                 if let Some(list) = push {
                     twin.admin::<u32>(&["RPUSH", LISTS[usize::from(list)], &calls.to_string()]);
                 }
-                if let Some(key) = damaged {
-                    twin.admin::<()>(&["SET", key, ""]);
-                }
-                let permission = refused.map_or_else(|| "+@all".to_owned(), |command| format!("-{command}"));
-                twin.admin::<()>(&["ACL", "SETUSER", USER, &permission]);
-                replies.push(twin.receive(&scripts, &arguments));
-                twin.admin::<()>(&["ACL", "SETUSER", USER, "+@all"]);
-                if let Some(key) = damaged {
-                    twin.admin::<()>(&["DEL", key]);
-                }
+                replies.push(twin.call_damaged(refused, damaged, |twin| {
+                    twin.call(&scripts, name, &OF_RECEIVE, &arguments)
+                }));
                 states.push(twin.state());
             }
             assert_eq!(replies[0], replies[1], "seed {seed}, the replies: {path:#?}");
@@ -153,5 +193,88 @@ fn usual_calls_do_what_the_whole_script_does() {
         }
         count += twins[0].admin::<Option<u32>>(&["GET", USUAL]).unwrap_or(0);
     }
+    assert!(count > 0, "some calls were usual ones");
+}
+
+/// Jobs with equal payloads, with ids that are taken or not, with what travels with them or nothing; calls that
+/// are repeated; and what somebody has removed by hand.
+#[test]
+fn usual_offers_of_jobs_do_what_the_whole_script_does() {
+    const COMMANDS: [&str; 11] =
+        ["hget", "zscore", "set", "get", "hset", "zadd", "rpush", "hdel", "zrem", "zrange", "publish"];
+    const POLICIES: [&str; 4] = ["keep", "replace", "earliest", "debounce"];
+    let server = server_with_user();
+    let scripts = ["OFFER_JOBS", "OFFER_HELD"].map(|name| with_and_without_its_beginning(&script(name)));
+    let [(jobs, all_jobs), (held, all_held)] = scripts;
+    let scripts = [("jobs", jobs), ("all jobs", all_jobs), ("held", held), ("all held", all_held)].into();
+    let mut twins = ["0", "1"].map(|database| Twin::start(&server, database));
+    let mut count = 0;
+    for seed in (0..cases()).filter(|seed| part().has(*seed)) {
+        let random = &mut fastrand::Rng::with_seed(seed);
+        let (mut now, mut receipts, mut path) = (EPOCH as u64 * 1000, 0, Vec::new());
+        let mut last: Option<(bool, Vec<Bytes>)> = None;
+        twins[0].admin::<()>(&["FLUSHALL"]);
+        for _ in 0..60 {
+            now += random.u64(..3) * 500;
+            let repeated = last.take().filter(|_| random.u8(..5) == 0);
+            receipts += u32::from(repeated.is_none());
+            let (is_held, arguments) = repeated.unwrap_or_else(|| {
+                let is_held = random.bool();
+                let (id, payload) = (random.u8(..6).to_string(), random.u8(..3).to_string());
+                let entry = [&[1], id.as_bytes(), &1_u64.to_le_bytes(), payload.as_bytes()].concat();
+                let mut data = Vec::new();
+                if is_held {
+                    let (from, expires) = *random.choice(&[(b'-', 0), (b'n', 900), (b'n', 5)]).expect("one");
+                    data.extend([random.u8(..4), from]);
+                    data.extend(&u64::to_be_bytes(expires)[2..]);
+                    data.extend(&b"header"[..random.usize(..7)]);
+                }
+                let base = if random.bool() { "now".to_owned() } else { (now - 100).to_string() };
+                let time = random.choice(&["0", "200", "1000", "1e15"]).expect("one of them");
+                let policy = random.choice(POLICIES).expect("one of them");
+                let looks = if random.bool() { "1" } else { "0" };
+                let mut all: Vec<Bytes> =
+                    [&base, "60000", policy, "700", "0", looks, time].map(Into::into).into();
+                all.extend([id.into(), entry, data]);
+                (is_held, all)
+            });
+            let receipt = format!("{OFFERED}{receipts}");
+            let keys: &[&str] = if is_held { &OF_OFFER_HELD } else { &OF_OFFER_JOBS };
+            let keys: Vec<&str> =
+                keys.iter().map(|key| if *key == "receipt" { &receipt } else { *key }).collect();
+            let refused = (random.u8(..3) == 0).then(|| random.choice(COMMANDS).expect("a command"));
+            let damaged = (random.u8(..12) == 0).then(|| random.choice(&keys).expect("a key").to_string());
+            let id = String::from_utf8(arguments[7].clone()).expect("an id");
+            let by_hand = match random.u8(..10) {
+                0 => vec!["HDEL", JOBS, &id],
+                1 => vec!["DEL", NOTES],
+                2 => vec!["ZREMRANGEBYRANK", TIMEOUT_SET, "0", "1"],
+                3 => vec!["HSET", CONTROL, "max_pending", "3"],
+                4 => vec!["HDEL", CONTROL, "max_pending"],
+                _ => vec!["PING"],
+            };
+            path.push((now, refused, damaged.clone(), by_hand.join(" "), keys.join(" "), arguments.clone()));
+            let (mut replies, mut states) = (Vec::new(), Vec::new());
+            let names = if is_held { ["held", "all held"] } else { ["jobs", "all jobs"] };
+            for (twin, name) in twins.iter_mut().zip(names) {
+                twin.set_clock(now);
+                twin.admin::<Value>(&by_hand);
+                let announced = server.command_calls("publish");
+                let reply = twin.call_damaged(refused, damaged.as_deref(), |twin| {
+                    twin.call(&scripts, name, &keys, &arguments)
+                });
+                replies.push((reply, server.command_calls("publish") - announced));
+                // Of a refusal, the receipt has the text.
+                let outcome = twin.admin::<Option<Bytes>>(&["GET", &receipt]);
+                let outcome = outcome.map(|outcome| if is_refusal(&outcome) { Vec::new() } else { outcome });
+                states.push((twin.state(), outcome));
+            }
+            assert_eq!(replies[0], replies[1], "seed {seed}, the replies: {path:#?}");
+            assert_eq!(states[0], states[1], "seed {seed}, the keys: {path:#?}");
+            last = Some((is_held, arguments));
+        }
+        count += twins[0].admin::<Option<u32>>(&["GET", USUAL]).unwrap_or(0);
+    }
+    println!("{count} usual ones");
     assert!(count > 0, "some calls were usual ones");
 }
