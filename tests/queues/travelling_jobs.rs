@@ -84,8 +84,8 @@ async fn a_replaced_job_has_the_headers_of_the_last_offer() {
     client.shutdown().await;
 }
 
-/// Its id is free once it is due, so it may be offered again before anybody has claimed the equal payload: each
-/// of both has its headers, and the later one keeps its id; also if both are due at the same time.
+/// Its id is free once it is due, so it may be offered again before anybody has claimed the equal payload:
+/// each of both has its headers, and the later one keeps its id; also if both are due at the same time.
 #[tokio::test]
 async fn a_job_that_is_offered_again_before_its_payload_is_claimed_is_another_one() {
     let server = Server::start();
