@@ -7,8 +7,8 @@ use redelay::worker::Context;
 use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, JOBS, MINUTE, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, end_leases, ms, soon,
-    text_queues,
+    HOUR, INBOX, JOBS, MINUTE, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, end_leases, ms,
+    soon, text_queues,
 };
 use tokio::time::timeout;
 
@@ -324,6 +324,26 @@ async fn equal_payloads_are_interchangeable() {
     assert_eq!(got, [Some("x".into()), Some("y".into()), Some("z".into()), None]);
     assert_eq!(delayed.job_states(["x", "y", "z"]).await.unwrap(), [None, None, None]);
     assert!(matches!(delayed.job("pending").state().await.unwrap(), Some(JobState::Pending { .. })));
+    held.client.shutdown().await;
+}
+
+/// A receiver that waits may have moved one of them to the inbox.
+#[tokio::test]
+async fn equal_payloads_are_replaced_in_one_call_wherever_they_are() {
+    let held = Held::new().await;
+    let delayed = &held.delayed;
+    for id in ["x", "y"] {
+        delayed.offer("same", Duration::ZERO).id(id).until_done().await.unwrap();
+    }
+    until_async("both are ready", || async { held.ready.len().await.unwrap() == 2 }).await;
+    held.server.cmd(["RPOPLPUSH", TARGET, INBOX]);
+    let texts = ["1", "2"].map(String::from);
+    let jobs = ["x", "y"].into_iter().zip(&texts).map(|(id, text)| (id, text, HOUR));
+    for replaced in delayed.offer_jobs(jobs).until_done().replace().await.unwrap() {
+        assert!(matches!(replaced, Offered::Replaced(_)), "{replaced:?}");
+    }
+    assert_eq!((held.server.list(TARGET).len(), held.server.list(INBOX).len()), (0, 0));
+    assert_eq!(delayed.len().await.unwrap(), 2);
     held.client.shutdown().await;
 }
 

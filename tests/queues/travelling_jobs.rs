@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use redelay::delayed_queue::{Cancelled, JobOffer, Offered};
 use redelay::{BlockingQueue, DelayedQueue, Delivery, ErrorKind};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, JOBS, MINUTE, NOTES, ms, soon, text_queues};
+use redelay_support::{HOUR, JOBS, MINUTE, NOTES, ms, soon, still_text_queues, text_queues};
 
 async fn receive(queue: &BlockingQueue<String>) -> Delivery<String> {
     soon(queue.receiver().receive()).await.unwrap()
@@ -80,6 +80,40 @@ async fn a_replaced_job_has_the_headers_of_the_last_offer() {
         delayed.offer("1", HOUR).id("a").header("n", "old").await.unwrap();
         assert_eq!(delayed.job("a").cancel().await.unwrap(), Cancelled::Removed);
         assert_eq!(left(&server), (0, 0), "{payload}");
+    }
+    client.shutdown().await;
+}
+
+/// Its id is free once it is due, so it may be offered again before anybody has claimed the equal payload:
+/// each of both has its headers, and the later one keeps its id; also if both are due at the same time.
+#[tokio::test]
+async fn a_job_that_is_offered_again_before_its_payload_is_claimed_is_another_one() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    let pump = client.pump("q");
+    let past = SystemTime::now() - MINUTE;
+    for (again, holds) in [(past + HOUR, false), (past + HOUR, true), (past, false), (past, true)] {
+        delayed.offer_at("1", past).id("a").header("n", "first").await.unwrap();
+        pump.transfer().await.unwrap();
+        let offer = delayed.offer_at("1", again).id("a").header("n", "second");
+        let offered = if holds { offer.until_done() } else { offer }.await.unwrap();
+        assert!(matches!(offered, Offered::Stored(_)), "{holds}");
+        let first = receive(&ready).await;
+        assert_eq!((first.header("n"), first.job_id()), (Some("first"), Some(&b"a"[..])), "{holds}");
+        assert!(delayed.job("a").exists().await.unwrap(), "{holds}");
+        let offered = delayed.offer("2", HOUR).id("a").await.unwrap();
+        assert!(matches!(offered, Offered::Kept(_)), "{holds}: {offered:?}");
+        first.ack().await.unwrap();
+        if again == past {
+            pump.transfer().await.unwrap();
+            let second = receive(&ready).await;
+            assert_eq!((second.header("n"), second.job_id()), (Some("second"), Some(&b"a"[..])), "{holds}");
+            assert_eq!(delayed.job("a").state().await.unwrap().is_some(), holds);
+            second.ack().await.unwrap();
+        } else {
+            assert_eq!(delayed.job("a").cancel().await.unwrap(), Cancelled::Removed, "{holds}");
+        }
+        assert_eq!(left(&server), (0, 0), "{holds}");
     }
     client.shutdown().await;
 }

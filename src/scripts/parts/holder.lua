@@ -50,9 +50,8 @@ end
 -- Removes what is ready, waits for a retry or is dead. The caller has ensured that it may.
 local function remove_holder(holder)
     if holder.state == 'ready' then
-        if holder.list == KEYS.target then
-            redis.call('LREM', KEYS.target, 1, holder.payload)
-        else
+        -- Of equal payloads, the call may have removed the one in the target for another job.
+        if holder.list ~= KEYS.target or redis.call('LREM', KEYS.target, 1, holder.payload) == 0 then
             redis.call('LREM', KEYS.inbox, 1, holder.payload)
         end
     elseif holder.state == 'waiting' then

@@ -1,6 +1,6 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
 -- Provides  HOLDS, DISCARDED, data_of, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, first_note,
---           next_note, add_note, remove_first_note, remove_note, move_note
+--           next_note, add_note, remove_first_note, last_note, remove_note, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
 -- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
 -- the one that is due first, behind '1' if there are others, and '0' otherwise. Those are in a sorted set, whose members all have
@@ -106,7 +106,20 @@ local function remove_first_note(sha1, has_others)
     end
 end
 
--- Removes the note of the job with this payload that is or was due at this time. Returns its data, or nil.
+-- What the data of this job begins with, if it is or was due at this time.
+local function begin_of(due, id)
+    return packed_time(due) .. string.char(#id) .. id
+end
+
+-- The last of the later notes of this payload that are of this job, due at this time; or nil.
+local function last_note(sha1, due, id)
+    local begin = sha1 .. begin_of(due, id)
+    local member = redis.call('ZRANGE', KEYS.more_notes, '(' .. begin .. '\255', '[' .. begin, 'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
+    return member and string.sub(member, 41)
+end
+
+-- Removes the note of the job with this payload that is or was due at this time: the last one, if it was offered again for the same
+-- time before its payload was claimed. Returns its data, or nil.
 local function remove_note(payload, due, id)
     local sha1 = redis.sha1hex(payload)
     local known = redis.call('HGET', KEYS.notes, sha1)
@@ -114,16 +127,15 @@ local function remove_note(payload, due, id)
         return nil
     end
     local first, has_others = first_note(known)
-    local begin = packed_time(due) .. string.char(#id) .. id
+    local last = has_others and last_note(sha1, due, id)
+    if last then
+        redis.call('ZREM', KEYS.more_notes, sha1 .. last)
+        return last
+    end
+    local begin = begin_of(due, id)
     if string.sub(first, 1, #begin) == begin then
         remove_first_note(sha1, has_others)
         return first
-    end
-    local prefix = sha1 .. begin
-    local member = redis.call('ZRANGE', KEYS.more_notes, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
-    if member then
-        redis.call('ZREM', KEYS.more_notes, member)
-        return string.sub(member, 41)
     end
 end
 

@@ -106,9 +106,15 @@ local function are_free(claims, count)
 end
 
 -- Whether the note with this data is of a pending job, whose entry has this due time, or none. The entry of a job that holds its id
--- is the only one of this id.
-local function is_pending(data, due)
-    return due and (has_flag(data, HOLDS) or tonumber(due) == due_in(data))
+-- is the only one of this id. Any other may have been offered again for the same time: then the last note is that of the entry.
+local function is_pending(sha1, data, due, is_first)
+    if not due or has_flag(data, HOLDS) then
+        return due
+    elseif tonumber(due) ~= due_in(data) then
+        return false
+    end
+    local last = last_note(sha1, due, id_in(data))
+    return not last or not is_first and last == data
 end
 
 -- The next note of this payload, behind this data, whose entry is not pending.
@@ -120,21 +126,23 @@ local function later_note(sha1, data, payload)
         end
         local id = id_in(data)
         local entry = entry_with(id, payload)
-        if not is_pending(data, redis.call('ZSCORE', KEYS.timeout_set, entry)) then
-            return {sha1 = sha1, data = data, note = data, id = id, entry = entry, is_later = true}, redis.call('HGET', KEYS.jobs, id)
+        local due = redis.call('ZSCORE', KEYS.timeout_set, entry)
+        if not is_pending(sha1, data, due) then
+            local job = {sha1 = sha1, data = data, note = data, id = id, entry = entry, is_later = true, is_pending_again = due}
+            return job, redis.call('HGET', KEYS.jobs, id)
         end
     end
 end
 
--- What becomes of the id: a message holds it if it still has this job. Then, when that was offered first. Another job may have it.
+-- What becomes of the id: a message holds it if it still has this job. Then, when that was offered first. Another job may have it:
+-- one that does not hold its id may be offered again, with the same payload, before it is claimed.
 local function take_id(job, field)
     local is_ours = field and has_entry(field) and entry_of(field) == job.entry
-    if is_ours and kind_of(field) == 'd' then
-        job.frees = true
-    elseif is_ours and has_flag(job.data, HOLDS) and kind_of(field) == 'h' then
+    if is_ours and has_flag(job.data, HOLDS) and kind_of(field) == 'h' then
         job.first = first_of(field)
     else
         job.data = without_hold(job.data)
+        job.frees = is_ours and kind_of(field) == 'd' and not job.is_pending_again
     end
 end
 
@@ -166,7 +174,8 @@ local function travelling(payloads)
     for at, i in ipairs(numbers) do
         local job, field = jobs[i], fields[at] or nil
         local has_others = job.has_others
-        if is_pending(job.data, dues[at]) then
+        job.is_pending_again = dues[at]
+        if is_pending(sha1s[i], job.data, dues[at], true) then
             job, field = nil, nil
             if has_others then
                 job, field = later_note(sha1s[i], nil, payloads[i])
