@@ -36,12 +36,12 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking bench-codecs clean-tree micro setup lint components docs book features msrv minimal windows fuzz-check vectors deny semver examples peer package unpacked release-check ship ci
+.PHONY: help demo install-cli static-cli deb quick test soak fuzz-replies model mutants bench bench-looking bench-codecs clean-tree micro setup lint components docs book features msrv minimal windows fuzz-check vectors deny semver examples peer package unpacked two-versions release-check ship ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
 FOR_USERS := demo install-cli static-cli deb examples docs book
-FOR_RELEASES := deny semver package unpacked release-check ship peer
+FOR_RELEASES := deny semver package unpacked two-versions release-check ship peer
 
 help: ## this list
 	@awk -F ':.*## ' -v users="$(FOR_USERS)" -v releases="$(FOR_RELEASES)" ' \
@@ -101,6 +101,7 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 	REDELAY_CYCLES=1000 cargo test --workspace --all-features --test compat -- --nocapture a_pump
+	scripts/two-versions.sh
 	@# It moves slots in another way, too.
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 
@@ -216,9 +217,12 @@ package: ## the packages as they would be published: builds them, and checks the
 unpacked: ## builds the tests and the documentation of both packages outside of the workspace, as docs.rs and others do
 	scripts/unpacked.sh
 
+two-versions: ## today's redelay beside an older one on one queue, under faults (builds the older one once, minutes); OLD=<commit>
+	scripts/two-versions.sh $(OLD)
+
 release-check: ## what must hold before a release: docs/design/releasing.md; PUBLISH=1 as for a real one, without uploading
 	scripts/release-check.py $(if $(PUBLISH),--publish)
-	@set -e; for check in deny features msrv minimal windows fuzz-check docs book package unpacked; do \
+	@set -e; for check in deny features msrv minimal windows fuzz-check docs book package unpacked two-versions; do \
 		echo "== make $$check"; $(MAKE) --no-print-directory $$check PACKAGE_FLAGS="$(PACKAGE_FLAGS)"; \
 	done
 	@if git describe --tags --abbrev=0 >/dev/null 2>&1; then $(MAKE) --no-print-directory semver; else \

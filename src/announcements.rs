@@ -172,7 +172,7 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
     }
 
     /// The subscriber hears no wishes, and sends no notices, as long as the test runs.
-    #[cfg(test)]
+    #[cfg(all(test, workspace))]
     pub(crate) fn deafen(&mut self) {
         let (channels, wishes) = Channels::unheard();
         let (sender, notices) = mpsc::channel(1);

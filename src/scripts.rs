@@ -40,7 +40,7 @@ macro_rules! scripts {
             keys: &[$(stringify!($key)),*],
         };)+
 
-        #[cfg(test)]
+        #[cfg(all(test, workspace))]
         const ALL: &[(&str, &Script, &[&str])] = &[$((stringify!($name), &$name, &[$($file),+])),+];
     };
 }

@@ -63,7 +63,7 @@ impl Channels {
     }
 
     /// Channels without a listener, until the wishes are read.
-    #[cfg(test)]
+    #[cfg(all(test, workspace))]
     pub(crate) fn unheard() -> (Self, impl Send) {
         Self::new()
     }

@@ -13,6 +13,7 @@ mod rebuilds;
 mod receiving;
 mod servers;
 mod shapes;
+mod two_versions;
 
 use objects::Objects;
 use peer::{Lang, Peer, Setup};

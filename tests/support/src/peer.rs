@@ -51,12 +51,17 @@ impl<'a> Setup<'a> {
 
     /// Starts redelay's.
     pub fn rust(&self) -> Peer {
-        let mut command = Command::new(rust_peer());
+        self.redelay(rust_peer())
+    }
+
+    /// Starts this program, which redelay's peer of some commit is.
+    pub fn redelay(&self, program: &Path) -> Peer {
+        let mut command = Command::new(program);
         command.args([self.url, self.codec]).env("REDELAY_MAPPER", self.prefix);
         if self.legacy {
             command.env("REDELAY_FORMAT", "legacy");
         }
-        Peer::spawn(command, "rust".into())
+        Peer::spawn(command, program.display().to_string())
     }
 
     /// Starts Redisson's.
