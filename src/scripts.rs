@@ -61,12 +61,12 @@ scripts! {
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "cffb4787dfb5587bcff170b3ee3e50ccf0a16489",
+    OFFER_HELD: "eee44d301ba765a5240fabaa2c89c004bac6024d",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "5103f788e96235ef67c213ac1e50c7fe94682b1b",
+    CANCEL_JOBS: "0b47bdfb9000199dbfc1146c667fc9235f32f981",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
