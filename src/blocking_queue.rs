@@ -60,6 +60,24 @@ use crate::wire::keys::Keys;
 /// Other pops lose nothing as long as this process lives. For payloads that are popped without blocking
 /// (polls, and batches for several takers), the server keeps a copy until the reply has arrived: see
 /// [`unconfirmed_pops`](Self::unconfirmed_pops).
+///
+/// # Examples
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use redelay::{Client, codec};
+///
+/// # async fn example() -> redelay::Result<()> {
+/// let client = Client::connect("redis://127.0.0.1").await?;
+/// let orders = client.blocking_queue("orders", codec::Json);
+/// orders.put("order-17").await?;
+/// if let Some(order) = orders.poll_timeout(Duration::from_secs(10)).await? {
+///     let order: String = order;
+///     println!("took {order}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[doc(alias = "RBlockingQueue")]
 #[doc(alias = "RQueue")]
 #[doc(alias = "RBlockingDeque")]

@@ -42,6 +42,21 @@ pub use tls::Tls;
 ///
 /// Dropping the last clone, and all handles made from it, starts a shutdown without waiting for it. Popped
 /// payloads that no taker has read then return to their lists only as long as the Tokio runtime runs.
+///
+/// # Examples
+/// ```no_run
+/// # async fn example() -> redelay::Result<()> {
+/// use redelay::{Client, codec};
+///
+/// let client = Client::connect("redis://127.0.0.1").await?;
+/// let orders = client.blocking_queue::<String>("orders", codec::Json);
+/// let delayed = client.delayed_queue(&orders);
+/// // … and at the end of the service:
+/// # _ = delayed;
+/// client.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
 #[doc(alias = "RedissonClient")]
 #[doc(alias = "Redisson")]
 #[derive(Clone)]

@@ -54,6 +54,19 @@ use canceller::Canceller;
 ///
 /// After [`Client::shutdown`](crate::Client::shutdown), every method that needs the server returns
 /// [`Closed`](crate::ErrorKind::Closed).
+///
+/// # Examples
+/// ```no_run
+/// use std::time::Duration;
+///
+/// # async fn example(client: redelay::Client) -> redelay::Result<()> {
+/// let orders = client.blocking_queue::<String>("orders", redelay::codec::Json);
+/// let delayed = client.delayed_queue(&orders);
+/// delayed.offer("order-17", Duration::from_secs(600)).await?;
+/// println!("{} pending", delayed.len().await?);
+/// # Ok(())
+/// # }
+/// ```
 #[doc(alias = "RDelayedQueue")]
 pub struct DelayedQueue<T> {
     queue: Arc<Queue>,
