@@ -1,7 +1,8 @@
 //! Today's redelay beside an older one on one queue, as while the processes of a service are replaced one by
 //! one.
 //!
-//! `make two-versions` builds the peer of the older commit, and runs this with its path in `REDELAY_OLD_PEER`.
+//! `make two-versions` builds the peer of the older commit, and runs this with its path in
+//! `REDELAY_OLD_PEER`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

@@ -196,8 +196,8 @@ fn usual_calls_do_what_the_whole_script_does() {
     assert!(count > 0, "some calls were usual ones");
 }
 
-/// Jobs with equal payloads, with ids that are taken or not, with what travels with them or nothing; calls that
-/// are repeated; and what somebody has removed by hand.
+/// Jobs with equal payloads, with ids that are taken or not, with what travels with them or nothing; calls
+/// that are repeated; and what somebody has removed by hand.
 #[test]
 fn usual_offers_of_jobs_do_what_the_whole_script_does() {
     const COMMANDS: [&str; 11] =
