@@ -259,7 +259,9 @@ async fn receivers(server: &Server, listener: &Listener) {
 
     // A job that is too late.
     let expired = client.blocking_queue("expired", codec::Long);
-    client.delayed_queue(&expired).offer(&6, Duration::ZERO).id("6").expires_after(ms(1)).await.unwrap();
+    // Its client transfers while it has this handle.
+    let delayed = client.delayed_queue(&expired);
+    delayed.offer(&6, Duration::ZERO).id("6").expires_after(ms(1)).await.unwrap();
     until_async("it is ready", || async { server.list("expired").len() == 1 }).await;
     tokio::time::sleep(ms(2)).await;
     assert!(expired.receiver().try_receive().await.unwrap().is_none());
