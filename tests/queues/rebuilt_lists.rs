@@ -7,7 +7,7 @@ use redelay::{Client, codec};
 use redelay_fixture::{Proxy, Server, redis, until_async};
 use redelay_support::{
     JOBS, MINUTE, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random, ms,
-    script,
+    part, script,
 };
 
 /// The transfer script of a server on which the time of each call is over when it begins: the processor was
@@ -239,7 +239,8 @@ fn others_change_the_queue_while_it_is_rebuilt() {
 fn a_missing_permission_loses_nothing() {
     let needed = ["zmscore", "set", "del"];
     let others = ["lrange", "ltrim", "lpush", "lrem", "rpush", "zrange", "zremrangebyrank", "llen", "zcount"];
-    for command in needed.into_iter().chain(others) {
+    let commands = needed.into_iter().chain(others).zip(0..).filter(|(_, number)| part().has(*number));
+    for (command, _) in commands {
         for is_late in [false, true] {
             let server = Server::start();
             fill_at_random(&server, 30_000, 29_900);
