@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every test: what needs no server of the matrix once, each integration test with every server, and those against Java
 Redisson. Prints the output of each program of tests when it has ended, and at the end how long each took, and how much of
-the processors. With REDELAY_PROGRAMS=2, two of them run at the same time. `make test` installs what is needed, and then
+the processors. With REDELAY_PROGRAMS=3, three of them run at the same time. `make test` installs what is needed, and then
 runs this.
 
   tests/run.py [redis-6.2 valkey-9.1 ...]   the servers beside the one on PATH
@@ -25,7 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CORES = os.cpu_count() or 2
 # At the same time, and in each of them. Most tests wait most of the time.
 PROGRAMS = int(os.environ.get("REDELAY_PROGRAMS", 1))
-THREADS = int(os.environ.get("RUST_TEST_THREADS", 4 * CORES // PROGRAMS))
+THREADS = int(os.environ.get("RUST_TEST_THREADS", (4 if PROGRAMS == 1 else 2) * CORES))
 # The same cases each time. `cargo test` alone draws others each time.
 os.environ.setdefault("PROPTEST_RNG_SEED", "1")
 # A program that hangs must not hang all.
