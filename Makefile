@@ -61,10 +61,10 @@ help: ## this list
 			group(releases, "To release it, or check it from outside:"); \
 		}' Makefile
 
-demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redisson (REDIS_URL, or a server of its own)
-	@cargo build --package redelay-demo
+demo: ## orders in the terminal, with keys to try to lose one (an optimised build, minutes once); JAVA=1 adds Redisson (REDIS_URL, or a server of its own)
+	@cargo build --release --package redelay-demo
 	@$(if $(JAVA),AVOID="make demo without JAVA=1" scripts/java.sh $(DEMO_REDISSON))
-	@scripts/with-server.sh cargo run --quiet --package redelay-demo -- \
+	@scripts/with-server.sh $(TARGET)/release/redelay-demo \
 		$(if $(JAVA),--java compat/java/target/$(DEMO_REDISSON))
 
 install-cli: ## installs the command `redelay`, which looks into any queue: docs/operate.md

@@ -25,7 +25,7 @@ PACKAGES = {
 # What only the project's own tests and benchmarks need.
 UNWANTED = re.compile(r"^(tests|benches|compat|scripts|fuzz|crates|target|docs/benchmarks|\.ci)/|\.(class|jar|svg)$")
 # Folders of the repository that documents link to, and that are in no package.
-ELSEWHERE = ("docs/benchmarks/",)
+ELSEWHERE = ("docs/benchmarks/", "examples/demo/")
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)")
 DEFINITION = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)", re.MULTILINE)
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)

@@ -29,8 +29,16 @@ fn on_crates_io(link: &str) -> Option<String> {
             let module = guide.replace('-', "_");
             Some(format!("https://docs.rs/redelay/{version}/redelay/guide/{module}/index.html{heading}"))
         }
-        (None, "") if file.starts_with("docs/benchmarks/") => None,
+        (None, "")
+            if ["docs/benchmarks/", "examples/demo/"].iter().any(|folder| file.starts_with(folder)) =>
+        {
+            None
+        }
         (None, "") => Some(format!("https://docs.rs/crate/redelay/{version}/source/{file}{heading}")),
+        // The picture itself, and not the page that shows it.
+        (None, repository) if file.ends_with(".svg") => {
+            Some(format!("{repository}/raw/v{version}/{file}?sanitize=true"))
+        }
         (None, repository) => Some(format!("{repository}/blob/v{version}/{file}{heading}")),
     }
 }

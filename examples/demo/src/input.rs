@@ -10,6 +10,8 @@ pub(crate) enum Command {
     Cancel,
     Reschedule,
     KillConsumer,
+    FailHandler,
+    DeadLetters,
     KillConnections,
     Pause,
     Quit,
@@ -48,6 +50,8 @@ fn of_key(key: KeyEvent) -> Option<Command> {
         KeyCode::Char('c') => Some(Command::Cancel),
         KeyCode::Char('r') => Some(Command::Reschedule),
         KeyCode::Char('k') => Some(Command::KillConsumer),
+        KeyCode::Char('f') => Some(Command::FailHandler),
+        KeyCode::Char('d') => Some(Command::DeadLetters),
         KeyCode::Char('x') => Some(Command::KillConnections),
         KeyCode::Char(' ') => Some(Command::Pause),
         KeyCode::Char('q') | KeyCode::Esc => Some(Command::Quit),
@@ -64,6 +68,8 @@ mod tests {
         let of = |code, modifiers| command(&Event::Key(KeyEvent::new(code, modifiers)));
         let plain = |key| of(KeyCode::Char(key), KeyModifiers::NONE);
         assert_eq!(plain('c'), Some(Command::Cancel));
+        assert_eq!(plain('d'), Some(Command::DeadLetters));
+        assert_eq!(of(KeyCode::Char('d'), KeyModifiers::CONTROL), Some(Command::Quit));
         assert_eq!(of(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Command::Quit));
         assert_eq!(of(KeyCode::Char('k'), KeyModifiers::CONTROL), None);
         assert_eq!(plain(' '), Some(Command::Pause));

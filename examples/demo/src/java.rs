@@ -72,7 +72,10 @@ impl Java {
                 None if answer == "null" => {}
                 None => {
                     let order: Order = codec::Json.decode(answer.as_bytes()).map_err(io::Error::other)?;
-                    shop.report(Event::Taken { id: order.id, by: Taker::Java });
+                    let (id, by) = (order.id, Taker::Java);
+                    shop.report(Event::Begun { id, by, attempt: 1 });
+                    // Java's `poll` has no acknowledgement: what it has taken is gone from Redis.
+                    shop.report(Event::Done { id, by });
                 }
             }
         }

@@ -1,15 +1,17 @@
-//! Orders with delays of their own, offered and taken in the terminal, with keys to try to lose one.
+//! Orders with delays of their own, offered and handled in the terminal, with keys to try to lose one.
 //!
 //!     make demo                           (with a server of its own)
 //!     make demo JAVA=1                    (with a Java process, on Redisson, on the same queue)
 //!     REDIS_URL=redis://… make demo       (with that server)
 //!
-//! Every order is in a ledger, by its id: "lost" and "twice" are counted by it. Lateness is by one monotonic clock: from
-//! the moment the offer began, plus the delay, until the order is decoded. Two trips to the server are in it, the
-//! scheduler of this machine, and this program's own work. Left alone the demo ends after about 20 seconds.
+//! Three processes handle them, each with a worker. Every order is in a ledger, by its id: "lost" and "handled twice" are
+//! counted by it. Lateness is by the clock of this process: from the moment the offer began, plus the delay, until it reads
+//! that a handler has begun. Left alone the demo ends after about 20 seconds.
 #![allow(missing_docs, reason = "a program has no API")]
 
+mod consumer;
 mod event;
+mod fleet;
 mod input;
 mod java;
 mod lateness;
@@ -17,6 +19,8 @@ mod layout;
 mod ledger;
 mod model;
 mod order;
+#[cfg(test)]
+mod picture;
 mod plain;
 mod rows;
 mod screen;
@@ -35,9 +39,10 @@ use redelay::Client;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::fleet::Fleet;
 use crate::input::Command;
 use crate::java::Java;
-use crate::model::{CONSUMERS, Model, Phase};
+use crate::model::{Consumer, Model, Phase};
 use crate::screen::Screen;
 use crate::shop::{Events, Shop};
 use crate::view::View;
@@ -64,8 +69,11 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
-    let java = java_build(std::env::args().skip(1))?;
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
+    let java = match Role::of(std::env::args().skip(1))? {
+        Role::Consumer { queue } => return Ok(consumer::run(&url, &queue).await?),
+        Role::Demo { java } => java,
+    };
     let shown = server::shown(&url).to_owned();
     let java_too = if java.is_some() { "Rust and Java on " } else { "" };
     plain::print(&[format!("{java_too}{shown}: orders, due 0.3 to 6 s after they are offered")])?;
@@ -83,22 +91,37 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         None => None,
     };
     let (shop, events) = Shop::new(client, &queue, &url);
+    let fleet = Fleet::start(&shop, &url);
     let mut model = Model::new();
-    let end = demonstrate(&shop, java, events, &view, &mut model).await?;
-    finish(&shop, &model, end, view.java).await
+    let end = demonstrate(&shop, &fleet, java, events, &view, &mut model).await;
+    fleet.stop().await;
+    finish(&shop, &model, end?, view.java).await
 }
 
-/// `--java <directory>`: where the Java peer is built.
-fn java_build(mut args: impl Iterator<Item = String>) -> Result<Option<PathBuf>, String> {
-    match (args.next().as_deref(), args.next(), args.next()) {
-        (None, ..) => Ok(None),
-        (Some("--java"), Some(build), None) => Ok(Some(build.into())),
-        _ => Err("usage: redelay-demo [--java compat/java/target/VERSION]".into()),
+/// What this process is.
+enum Role {
+    Demo {
+        /// `--java <directory>`: where the Java peer is built.
+        java: Option<PathBuf>,
+    },
+    /// `--consumer <queue>`, as the demo starts it.
+    Consumer { queue: String },
+}
+
+impl Role {
+    fn of(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+        match (args.next().as_deref(), args.next(), args.next()) {
+            (None, ..) => Ok(Self::Demo { java: None }),
+            (Some("--java"), Some(build), None) => Ok(Self::Demo { java: Some(build.into()) }),
+            (Some("--consumer"), Some(queue), None) => Ok(Self::Consumer { queue }),
+            _ => Err("usage: redelay-demo [--java compat/java/target/VERSION]".into()),
+        }
     }
 }
 
 async fn demonstrate(
     shop: &Arc<Shop>,
+    fleet: &Fleet,
     java: Option<Java>,
     mut events: Events,
     view: &View,
@@ -120,12 +143,15 @@ async fn demonstrate(
                 if command == Command::Quit {
                     break End::Quit;
                 }
-                obey(shop, model, command);
+                obey(shop, fleet, model, command);
                 true
             }
             () = signals.any() => break End::Stopped,
             _ = frames.tick() => true,
         };
+        if let Some((order, number)) = model.to_fail() {
+            fleet.fail(number, order);
+        }
         let now = shop.now();
         let phase = model.phase(now);
         shop.set_offering(phase == Phase::Offering);
@@ -144,7 +170,7 @@ async fn demonstrate(
     Ok(end)
 }
 
-fn obey(shop: &Arc<Shop>, model: &mut Model, command: Command) {
+fn obey(shop: &Arc<Shop>, fleet: &Fleet, model: &mut Model, command: Command) {
     let now = shop.now();
     if command != Command::Redraw {
         model.attended(now);
@@ -156,17 +182,20 @@ fn obey(shop: &Arc<Shop>, model: &mut Model, command: Command) {
             Some(id) => drop(tokio::spawn(shop.reschedule(id))),
             None => shop.note("there is no order pending with a ticket of this process"),
         },
+        // The one with the youngest order: it is in the middle of its handler.
         Command::KillConsumer => {
-            let alive: Vec<_> = (0..CONSUMERS).filter(|number| !model.consumers_gone[*number]).collect();
-            match fastrand::choice(alive) {
-                Some(number) => {
+            let alive = |(_, number): &(u32, usize)| model.consumers[*number] == Consumer::Alive;
+            match model.ledger.in_hand().into_iter().find(alive) {
+                Some((_, number)) => {
                     // At once, so that the next key means another one.
-                    model.consumers_gone[number] = true;
-                    tokio::spawn(shop.kill_consumer(number));
+                    model.consumers[number] = Consumer::Gone;
+                    fleet.kill(number);
                 }
-                None => shop.note("every consumer is killed: orders wait in Redis until one is back"),
+                None => shop.note("no consumer has an order now: orders wait in Redis"),
             }
         }
+        Command::FailHandler => model.doom(now),
+        Command::DeadLetters => model.dead_letters_only = !model.dead_letters_only,
         Command::KillConnections => drop(tokio::spawn(shop.kill_connections())),
         Command::Pause => model.paused = !model.paused,
         Command::Quit | Command::Redraw => {}
@@ -174,22 +203,23 @@ fn obey(shop: &Arc<Shop>, model: &mut Model, command: Command) {
 }
 
 async fn finish(shop: &Shop, model: &Model, end: End, java: bool) -> Result<ExitCode, Box<dyn Error>> {
-    let cleared = end == End::Over || shop.clear().await;
+    let cleared = shop.clear().await;
     let left = shop.sizes().await;
     shop.close().await;
     let mut lines = plain::summary(model, end != End::Over, java);
+    let name = &shop.name;
     lines.push(match left {
-        Some(sizes) if sizes.ready + sizes.timeout_set + sizes.ordered_list == 0 => {
-            "left in Redis: nothing".into()
+        Ok(sizes) if sizes.is_empty() => {
+            format!("left in Redis: no order; redis-cli del redelay:control:{{{name}}} redelay:receipts:{{{name}}}")
         }
-        _ => format!("left in Redis: redis-cli --scan --pattern '*{}*'", shop.name),
+        _ => format!("left in Redis: redis-cli --scan --pattern '*{name}*'"),
     });
     let printed = plain::print(&lines);
     Ok(match end {
         _ if !cleared => ExitCode::FAILURE,
         End::Stopped => ExitCode::from(130),
         End::Quit => ExitCode::SUCCESS,
-        End::Over if printed.is_ok() && model.excused() => ExitCode::SUCCESS,
+        End::Over if printed.is_ok() && model.kept() => ExitCode::SUCCESS,
         End::Over => ExitCode::FAILURE,
     })
 }

@@ -7,7 +7,7 @@ use crate::model::Model;
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// `make demo` builds quickly, and so without optimizations.
+/// `make demo` builds with optimizations; `cargo run` and tests do not.
 const BUILD: &str = if cfg!(debug_assertions) { ", in a debug build" } else { "" };
 
 /// A line a second, and each note once.
@@ -36,14 +36,15 @@ impl Plain {
 }
 
 fn status(model: &Model, now: Duration) -> String {
-    let (counts, sizes) = (model.ledger.counts(), &model.sizes);
+    let (counts, sizes) = (model.ledger.counts(), &model.queue.sizes);
     let late = model.lateness.percentile(0.99).map(|late| format!("  late by p99 {late:.1} ms"));
     format!(
-        "{:>5.1} s  offered {:>3}, pending {:>2}, taken {:>3}: lost {}, twice {}{}",
+        "{:>5.1} s  offered {:>3}, pending {:>2}, in flight {:>2}, done {:>3}: lost {}, handled twice {}{}",
         now.as_secs_f64(),
         counts.offered,
         sizes.timeout_set,
-        counts.taken,
+        sizes.in_flight,
+        counts.done,
         model.lost,
         counts.twice,
         late.unwrap_or_default(),
@@ -53,22 +54,32 @@ fn status(model: &Model, now: Duration) -> String {
 /// What is said at the end.
 pub(crate) fn summary(model: &Model, stopped: bool, java: bool) -> Vec<String> {
     let counts = model.ledger.counts();
-    let mut lines = vec![format!(
-        "{} orders offered, {} taken, {} cancelled, {} rescheduled: lost {}, twice {}",
-        counts.offered, counts.taken, counts.cancelled, counts.rescheduled, model.lost, counts.twice
-    )];
+    let mut lines = vec![
+        format!(
+            "{} orders: {} done, {} cancelled; dead letters: {}",
+            counts.offered, counts.done, counts.cancelled, model.queue.sizes.dead
+        ),
+        format!("lost {}, handled twice {}", model.lost, counts.twice),
+    ];
     if java {
-        let [offered, taken] = [counts.offered_by_java, counts.taken_by_java];
-        lines.push(format!("of these, Java has offered {offered} and taken {taken}"));
+        let [offered, done] = [counts.offered_by_java, counts.done_by_java];
+        lines.push(format!("of these, Java offered {offered} and took {done}"));
     }
-    if counts.taken > 0 {
+    if counts.done > 0 {
         lines.push(format!("late by {}{BUILD}", model.lateness.line()));
     }
-    let (consumers, connections) = (model.consumers_killed, model.connections_killed);
-    if consumers + connections > 0 {
-        lines.push(format!("survived: {consumers} killed consumers, {connections} killed connections"));
+    let Model { kills, orphans, failures, connections_killed, .. } = model;
+    if kills + failures + connections_killed > 0 {
+        lines.push(format!(
+            "survived: {kills} kill -9, {failures} failures, {connections_killed} cut connections"
+        ));
     }
-    lines.extend(model.explanation());
+    if *orphans > 0 {
+        lines.push(format!("orders that killed consumers held, and others got: {orphans}"));
+    }
+    if counts.twice > 0 {
+        lines.push("twice: a consumer was killed between its work and the acknowledgement".to_owned());
+    }
     if counts.unwanted > 0 {
         lines.push(format!("{} arrived although they were cancelled or refused", counts.unwanted));
     }
@@ -107,13 +118,20 @@ mod tests {
             model.apply(Duration::ZERO, Event::Offering { order, by: Side::Java, due });
             model.apply(Duration::ZERO, Event::Became { id, stage: Stage::Stored });
         }
-        model.apply(due + Duration::from_millis(2), Event::Taken { id: 1, by: Taker::Consumer(0) });
+        let by = Taker::Consumer(0);
+        model.apply(due + Duration::from_millis(2), Event::Begun { id: 1, by, attempt: 1 });
+        model.apply(due + Duration::from_secs(1), Event::Done { id: 1, by });
+        model.apply(due + Duration::from_secs(1), Event::Begun { id: 2, by, attempt: 1 });
+        model.apply(due + Duration::from_secs(1), Event::ConsumerGone { number: 0, killed: true });
         assert_eq!(
             summary(&model, true, true),
             [
-                "2 orders offered, 1 taken, 0 cancelled, 0 rescheduled: lost 0, twice 0",
-                "of these, Java has offered 2 and taken 0",
-                &format!("late by p50 2.0, p99 2.0, max 2.0 ms{BUILD}"),
+                "2 orders: 1 done, 0 cancelled; dead letters: 0",
+                "lost 0, handled twice 0",
+                "of these, Java offered 2 and took 0",
+                &format!("late by p50 2.0, p99 1000.0, max 1000.0 ms{BUILD}"),
+                "survived: 1 kill -9, 0 failures, 0 cut connections",
+                "orders that killed consumers held, and others got: 1",
                 "stopped early: 1 open orders are cleared",
             ]
         );

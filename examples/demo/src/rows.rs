@@ -1,13 +1,16 @@
-//! The rows of the two lists: orders that wait, and orders that are ready, taken or cancelled.
+//! The rows of the lists: orders that wait, that are in flight, done, cancelled or dead.
 
 use std::time::Duration;
 
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use crate::consumer::{LEASE, RETRY_AFTER};
+use crate::event::{Dead, Unsettled};
 use crate::lateness::millis;
-use crate::ledger::{Arrival, Entry};
-use crate::model::{Done, How};
-use crate::order::{Side, Taker, letter};
+use crate::ledger::{Entry, Finish, Hand};
+use crate::model::{How, Past};
+use crate::order::{Order, Taker, ordinal};
 use crate::theme::Theme;
 
 /// The longest delay of an offer: a full bar.
@@ -26,81 +29,109 @@ pub(crate) struct Rows {
 impl Rows {
     /// `  17 espresso       1.23 s ▇▇▇▇`
     pub(crate) fn pending(self, entry: &Entry, now: Duration) -> Line<'static> {
+        let side = if self.sides { format!("{:<5}", entry.by) } else { String::new() };
+        let style = if self.sides { self.theme.side(entry.by) } else { Style::new() };
         let left = entry.due.saturating_sub(now);
-        let side = if self.sides { 5 } else { 0 };
-        let item = self.width.saturating_sub(5 + side + 9 + 3).clamp(1, LONGEST_ITEM);
-        let mut line = self.order(entry.order.id, &entry.order.item, item);
-        if self.sides {
-            line.push(Span::styled(format!("{:<5}", entry.by), self.theme.side(entry.by)));
-        }
-        line.push(Span::raw(format!("{:>5.2} s ", left.as_secs_f64())));
         // Marked, since it has jumped down the list.
-        line.push(Span::styled(if entry.rescheduled { "↓" } else { " " }, self.theme.warning()));
-        let bar = self.width.saturating_sub(5 + item + 1 + side + 9);
-        let filled = left.as_secs_f64() / FULL.as_secs_f64() * bar as f64;
-        line.push(Span::styled("▇".repeat((filled.ceil() as usize).min(bar)), self.theme.bar()));
+        let mark = if entry.rescheduled { "↓" } else { " " };
+        let mut line = self.order(&entry.order, 9 + side.len() + 3);
+        line.push(Span::styled(side, style));
+        line.push(Span::raw(format!("{:>5.2} s ", left.as_secs_f64())));
+        line.push(Span::styled(mark, self.theme.warning()));
+        self.with_bar(line, left, FULL, self.theme.bar())
+    }
+
+    /// `  17 espresso      A 2nd 2.4 s ▇▇▇▇`: who has it, the attempt, and what is left of its lease.
+    pub(crate) fn in_flight(self, message: &Unsettled, hand: Hand, left: Duration) -> Line<'static> {
+        let (by, style) = match hand {
+            Hand::With(taker) => (format!("{taker:<2}"), self.theme.good()),
+            Hand::Orphaned(taker) => (format!("{taker}†"), self.theme.bad()),
+            Hand::Free => ("  ".to_owned(), self.theme.dim()),
+        };
+        let mut line = self.order(&message.order, 14 + 3);
+        line.push(Span::styled(by, style));
+        line.push(Span::raw(" "));
+        line.push(self.attempt(message.attempt));
+        line.push(Span::raw(format!("{:>4.1} s ", left.as_secs_f64())));
+        let bar = if matches!(hand, Hand::Orphaned(_)) { self.theme.bad_bar() } else { self.theme.bar() };
+        self.with_bar(line, left, LEASE, bar)
+    }
+
+    /// `  17 espresso      2nd in 1.4 s ▇▇▇▇`
+    pub(crate) fn waiting(self, message: &Unsettled, left: Duration) -> Line<'static> {
+        let mut line = self.order(&message.order, 14 + 3);
+        line.push(self.attempt(message.attempt));
+        line.push(Span::raw(format!("in{:>4.1} s ", left.as_secs_f64())));
+        self.with_bar(line, left, RETRY_AFTER, self.theme.warning())
+    }
+
+    /// `  17 espresso      3 failed, 0 lost: the cup broke`
+    pub(crate) fn dead(self, letter: &Dead) -> Line<'static> {
+        let Dead { failed, lost, error, .. } = letter;
+        let mut line = self.order(&letter.order, 12);
+        let lost = if *lost > 0 { format!(", {lost} lost") } else { String::new() };
+        line.push(Span::styled(format!("{failed} failed{lost}"), self.theme.bad_bar()));
+        line.push(Span::styled(format!(": {error}"), self.theme.dim()));
         line.into()
     }
 
-    /// Due, and not taken yet.
-    pub(crate) fn ready(self, entry: &Entry) -> Line<'static> {
-        let mut line = self.order(entry.order.id, &entry.order.item, self.item());
-        line.push(Span::raw(self.way(entry.by, None)));
-        line.push(Span::styled(format!("{:>9}", "ready"), self.theme.warning()));
-        line.into()
-    }
-
-    /// `  17 espresso       +1.2 ms`
-    pub(crate) fn done(self, done: &Done) -> Line<'static> {
-        let mut line = self.order(done.order.id, &done.order.item, self.item());
-        let (taker, text, style) = match &done.how {
+    /// `  17 espresso       +1.2 ms A`
+    pub(crate) fn past(self, past: &Past) -> Line<'static> {
+        let way = if self.sides { 11 } else { 0 };
+        let mut line = self.order(&past.order, way + 9 + 3);
+        let (by, text, style) = match &past.how {
             How::Cancelled => (None, "cancelled".to_owned(), self.theme.dim()),
-            How::Taken { by, arrival } => {
-                let (text, style) = match arrival {
-                    Arrival::Once(Some(late)) => {
+            How::Done { by, attempt, finish } => {
+                let (text, style) = match finish {
+                    Finish::Twice => ("TWICE".to_owned(), self.theme.warning()),
+                    Finish::Unwanted => ("UNWANTED".to_owned(), self.theme.bad()),
+                    Finish::Once { .. } if *attempt > 1 => (ordinal(*attempt), self.theme.warning()),
+                    Finish::Once { late: Some(late) } => {
                         (format!("+{:.1} ms", millis(*late)), self.theme.late(millis(*late)))
                     }
-                    Arrival::Once(None) => ("taken".to_owned(), self.theme.dim()),
-                    Arrival::Twice => ("TWICE".to_owned(), self.theme.bad()),
-                    Arrival::Unwanted => ("UNWANTED".to_owned(), self.theme.bad()),
+                    Finish::Once { late: None } => ("done".to_owned(), self.theme.dim()),
                 };
                 (Some(*by), text, style)
             }
         };
-        let taken_by = taker.map(Taker::side);
-        let style_of_way = taken_by.map_or(self.theme.dim(), |side| self.theme.side(side));
-        line.push(Span::styled(self.way(done.offered_by, taken_by), style_of_way));
-        line.push(Span::styled(format!("{text:>9}"), style));
-        let consumer = match taker {
-            Some(Taker::Consumer(number)) => format!("  {}", letter(number)),
-            _ => String::new(),
-        };
-        let mut line = Line::from(line);
-        if line.width() + consumer.len() <= self.width {
-            line.push_span(Span::styled(consumer, self.theme.dim()));
+        if self.sides {
+            let to = by.map_or(String::new(), |by| format!("→{}", by.side()));
+            let side = by.map_or(self.theme.dim(), |by| self.theme.side(by.side()));
+            line.push(Span::styled(format!("{:<10} ", format!("{}{to}", past.offered_by)), side));
         }
-        line
+        line.push(Span::styled(format!("{text:>9}"), style));
+        if let Some(by @ Taker::Consumer(_)) = by {
+            line.push(Span::styled(format!("  {by}"), self.theme.dim()));
+        }
+        line.into()
     }
 
-    fn order(self, id: u32, item: &str, width: usize) -> Vec<Span<'static>> {
+    /// The number and the item, where `others` characters follow.
+    fn order(self, order: &Order, others: usize) -> Vec<Span<'static>> {
+        let width = self.width.saturating_sub(5 + 1 + others).clamp(1, LONGEST_ITEM);
         vec![
-            Span::styled(format!("{id:>4} "), self.theme.dim()),
-            Span::raw(format!("{:<width$} ", item.chars().take(width).collect::<String>())),
+            Span::styled(format!("{:>4} ", order.id), self.theme.dim()),
+            Span::raw(format!("{:<width$} ", order.item.chars().take(width).collect::<String>())),
         ]
     }
 
-    fn item(self) -> usize {
-        let way = if self.sides { 11 } else { 0 };
-        self.width.saturating_sub(5 + 1 + way + 9).clamp(1, LONGEST_ITEM)
+    fn attempt(self, attempt: u32) -> Span<'static> {
+        let style = if attempt > 1 { self.theme.warning() } else { self.theme.dim() };
+        Span::styled(format!("{:<4}", ordinal(attempt)), style)
     }
 
-    /// `Rust→Java`, while both sides are there.
-    fn way(self, from: Side, to: Option<Side>) -> String {
-        match (self.sides, to) {
-            (false, _) => String::new(),
-            (true, Some(to)) => format!("{from}→{to} "),
-            (true, None) => format!("{from:<9} "),
-        }
+    fn with_bar(
+        self,
+        line: Vec<Span<'static>>,
+        left: Duration,
+        full: Duration,
+        style: Style,
+    ) -> Line<'static> {
+        let mut line = Line::from(line);
+        let space = self.width.saturating_sub(line.width());
+        let filled = left.as_secs_f64() / full.as_secs_f64() * space as f64;
+        line.push_span(Span::styled("▇".repeat((filled.ceil() as usize).min(space)), style));
+        line
     }
 }
 
@@ -108,7 +139,7 @@ impl Rows {
 mod tests {
     use super::*;
     use crate::ledger::{Ledger, Stage};
-    use crate::order::Order;
+    use crate::order::Side;
 
     fn rows(width: usize, sides: bool) -> Rows {
         Rows { theme: Theme::from_env(), width, sides }
@@ -118,35 +149,51 @@ mod tests {
         Order { id: 17, item: "hot chocolate".into() }
     }
 
+    fn message(attempt: u32) -> Unsettled {
+        Unsettled { order: order(), attempt, remaining: LEASE }
+    }
+
+    const A: Taker = Taker::Consumer(0);
+
+    fn done(by: Taker, attempt: u32, finish: Finish) -> Past {
+        Past { order: order(), offered_by: Side::Rust, how: How::Done { by, attempt, finish } }
+    }
+
     #[test]
     fn a_row_fills_its_pane_and_no_more() {
         let mut ledger = Ledger::default();
         ledger.offering(order(), Side::Rust, Duration::from_secs(60));
         ledger.becomes(17, Stage::Stored);
-        let arrival = Arrival::Once(Some(Duration::from_micros(1234)));
-        let how = How::Taken { by: Taker::Java, arrival };
-        let done = Done { order: order(), offered_by: Side::Rust, how };
+        let once = Finish::Once { late: Some(Duration::from_micros(1234)) };
         for sides in [false, true] {
             for width in 28..80 {
                 let rows = rows(width, sides);
-                let entry = ledger.open()[0];
-                assert_eq!(rows.pending(entry, Duration::ZERO).width(), width, "{sides}");
-                assert!(rows.ready(entry).width() <= width, "{sides} {width}");
-                assert!(rows.done(&done).width() <= width, "{sides} {width}");
+                assert_eq!(rows.pending(ledger.open()[0], Duration::ZERO).width(), width, "{sides}");
+                assert_eq!(rows.in_flight(&message(2), Hand::With(A), LEASE).width(), width, "{sides}");
+                assert_eq!(rows.waiting(&message(2), RETRY_AFTER).width(), width, "{sides}");
+                assert!(rows.past(&done(Taker::Java, 1, once)).width() <= width.max(33), "{sides} {width}");
             }
         }
     }
 
     #[test]
     fn texts() {
-        let how = How::Taken { by: Taker::Java, arrival: Arrival::Once(Some(Duration::from_millis(3))) };
-        let done = Done { order: order(), offered_by: Side::Rust, how };
-        assert_eq!(rows(60, true).done(&done).to_string(), "  17 hot chocolate Rust→Java   +3.0 ms");
-        assert_eq!(rows(60, false).done(&done).to_string(), "  17 hot chocolate   +3.0 ms");
-        let how = How::Taken { by: Taker::Consumer(1), arrival: Arrival::Twice };
-        let twice = Done { how, ..done };
-        assert_eq!(rows(60, false).done(&twice).to_string(), "  17 hot chocolate     TWICE  B");
-        let cancelled = Done { how: How::Cancelled, ..twice };
-        assert_eq!(rows(60, true).done(&cancelled).to_string(), "  17 hot chocolate Rust      cancelled");
+        let late = Some(Duration::from_millis(3));
+        let once = done(Taker::Java, 1, Finish::Once { late });
+        assert_eq!(rows(60, true).past(&once).to_string(), "  17 hot chocolate Rust→Java    +3.0 ms");
+        let again = done(A, 2, Finish::Once { late });
+        assert_eq!(rows(60, false).past(&again).to_string(), "  17 hot chocolate       2nd  A");
+        let twice = done(A, 2, Finish::Twice);
+        assert_eq!(rows(60, false).past(&twice).to_string(), "  17 hot chocolate     TWICE  A");
+        let cancelled = Past { how: How::Cancelled, ..twice };
+        assert_eq!(rows(60, true).past(&cancelled).to_string(), "  17 hot chocolate Rust       cancelled");
+        let second = Duration::from_secs(1);
+        let orphan = rows(38, false).in_flight(&message(2), Hand::Orphaned(A), second);
+        assert_eq!(orphan.to_string(), "  17 hot chocolate A† 2nd  1.0 s ▇▇");
+        let waiting = rows(38, false).waiting(&message(3), second);
+        assert_eq!(waiting.to_string(), "  17 hot chocolate 3rd in 1.0 s ▇▇▇");
+        let letter = Dead { order: order(), failed: 3, lost: 1, error: "the cup broke".into() };
+        let dead = rows(60, false).dead(&letter);
+        assert_eq!(dead.to_string(), "  17 hot chocolate 3 failed, 1 lost: the cup broke");
     }
 }

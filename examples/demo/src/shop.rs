@@ -1,27 +1,28 @@
-//! The running part: a producer, consumers, and what the keys do to them. Whatever happens is reported as an event.
+//! The running part: a producer, what is asked of the server, and what the keys do to orders. Whatever happens is reported as an event.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use redelay::admin::{DeadLetter, UnsettledMessage};
 use redelay::delayed_queue::Ticket;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use crate::event::{Event, Sizes};
+use crate::event::{Dead, Event, Queue, Sizes, Unsettled};
 use crate::ledger::Stage;
-use crate::model::CONSUMERS;
-use crate::order::{Order, Side, Taker};
+use crate::order::{Order, Side};
 use crate::server::Server;
 
-const OFFER_EVERY: Duration = Duration::from_millis(100);
+const OFFER_EVERY: Duration = Duration::from_millis(200);
 /// Delays in milliseconds.
 pub(crate) const DELAYS: std::ops::Range<u64> = 300..6000;
 const NEW_DELAY: Duration = Duration::from_secs(5);
-const CONSUMER_BACK_AFTER: Duration = Duration::from_secs(2);
+/// The most rows of a list that are read.
+const ROWS: usize = 50;
 
 pub(crate) type Events = mpsc::UnboundedReceiver<(Duration, Event)>;
 
@@ -37,7 +38,6 @@ pub(crate) struct Shop {
     last_id: AtomicU32,
     offering: AtomicBool,
     producer: Mutex<Option<JoinHandle<()>>>,
-    consumers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Shop {
@@ -57,15 +57,11 @@ impl Shop {
             last_id: AtomicU32::new(0),
             offering: AtomicBool::new(true),
             producer: Mutex::default(),
-            consumers: Mutex::default(),
         };
         (Arc::new(shop), received)
     }
 
     pub(crate) fn start(self: &Arc<Self>) {
-        for number in 0..CONSUMERS {
-            lock(&self.consumers).push(tokio::spawn(self.clone().consume(number)));
-        }
         *lock(&self.producer) = Some(tokio::spawn(self.clone().produce()));
         tokio::spawn(self.clone().measure());
     }
@@ -126,38 +122,57 @@ impl Shop {
         }
     }
 
-    async fn consume(self: Arc<Self>, number: usize) {
-        loop {
-            match self.ready.take().await {
-                Ok(Order { id, .. }) => self.report(Event::Taken { id, by: Taker::Consumer(number) }),
-                Err(error) if error.is_closed() => return,
-                Err(error) => {
-                    self.note(error.to_string());
-                    sleep(Duration::from_millis(200)).await;
-                }
-            }
-        }
-    }
-
-    /// Asks the server how much there is, again and again.
+    /// Asks the server what there is, again and again.
     async fn measure(self: Arc<Self>) {
         loop {
             // The time before the question: what has arrived since then is not missing.
             let at = self.now();
-            if let Some(sizes) = self.sizes().await {
-                self.report_at(at, Event::Sizes(sizes));
-            } else {
-                self.report(Event::Disconnected);
+            match timeout(Duration::from_millis(500), self.look()).await {
+                Ok(Ok(queue)) => self.report_at(at, Event::Queue(queue)),
+                _ => self.report(Event::Disconnected),
             }
             sleep(Duration::from_millis(150)).await;
         }
     }
 
-    pub(crate) async fn sizes(&self) -> Option<Sizes> {
-        let stats = timeout(Duration::from_millis(500), self.delayed.stats()).await.ok()?.ok()?;
-        let [ready, timeout_set, ordered_list, overdue] =
-            [stats.ready, stats.pending, stats.list_len, stats.overdue].map(|size| size as usize);
-        Some(Sizes { connected: self.client.stats().connected, ready, timeout_set, ordered_list, overdue })
+    async fn look(&self) -> redelay::Result<Queue> {
+        let sizes = self.sizes().await?;
+        let unsettled = self.ready.unsettled();
+        let in_flight = unsettled.in_flight(None, ROWS).await?;
+        let waiting = unsettled.waiting(None, ROWS).await?;
+        let dead = self.ready.dead_letters().read(None, ROWS).await?;
+        Ok(Queue {
+            connected: self.client.stats().connected,
+            sizes,
+            in_flight: in_flight.iter().filter_map(|message| self.unsettled(message)).collect(),
+            waiting: waiting.iter().filter_map(|message| self.unsettled(message)).collect(),
+            dead: dead.iter().filter_map(|letter| self.dead(letter)).collect(),
+        })
+    }
+
+    fn unsettled(&self, message: &UnsettledMessage) -> Option<Unsettled> {
+        let order = self.ready.decode(&message.payload).ok()?;
+        Some(Unsettled { order, attempt: message.attempt, remaining: message.remaining })
+    }
+
+    fn dead(&self, letter: &DeadLetter) -> Option<Dead> {
+        let order = self.ready.decode(&letter.payload).ok()?;
+        Some(Dead { order, failed: letter.failed, lost: letter.lost, error: letter.error.clone() })
+    }
+
+    /// One call: what moves meanwhile is counted once.
+    pub(crate) async fn sizes(&self) -> redelay::Result<Sizes> {
+        let stats = self.delayed.stats().await?;
+        let receiving = &stats.receiving;
+        Ok(Sizes {
+            ready: stats.ready as usize,
+            timeout_set: stats.pending as usize,
+            ordered_list: stats.list_len as usize,
+            overdue: stats.overdue as usize,
+            in_flight: receiving.in_flight as usize,
+            waiting: receiving.waiting as usize,
+            dead: receiving.dead_letters as usize,
+        })
     }
 
     pub(crate) async fn cancel(self: Arc<Self>, id: u32) {
@@ -199,15 +214,6 @@ impl Shop {
         lock(&self.tickets).get(&id).cloned()
     }
 
-    /// Drops the task of a consumer while it takes; another one starts in its place a little later.
-    pub(crate) async fn kill_consumer(self: Arc<Self>, number: usize) {
-        lock(&self.consumers)[number].abort();
-        self.report(Event::ConsumerKilled(number));
-        sleep(CONSUMER_BACK_AFTER).await;
-        lock(&self.consumers)[number] = tokio::spawn(self.clone().consume(number));
-        self.report(Event::ConsumerBack(number));
-    }
-
     pub(crate) async fn kill_connections(self: Arc<Self>) {
         let Some(server) = Server::parse(&self.url) else {
             return self.note("connections can be killed only where the URL is redis://");
@@ -218,7 +224,7 @@ impl Shop {
         }
     }
 
-    /// Ends early: nothing of this run stays in Redis. False when the server cannot be reached.
+    /// Nothing of this run stays in Redis. False when the server cannot be reached. No consumer runs any more.
     pub(crate) async fn clear(&self) -> bool {
         let producer = lock(&self.producer).take();
         if let Some(producer) = producer {
@@ -226,12 +232,25 @@ impl Shop {
             let _ = producer.await;
         }
         for _ in 0..3 {
-            // First what is pending: it may become ready at any time.
-            if self.delayed.clear().await.is_ok() && self.ready.clear().await.is_ok() {
+            if self.try_to_clear().await.is_ok() {
                 return true;
             }
         }
         false
+    }
+
+    async fn try_to_clear(&self) -> redelay::Result<()> {
+        // First what is pending: it may become ready at any time.
+        self.delayed.clear().await?;
+        self.ready.clear().await?;
+        let unsettled = self.ready.unsettled();
+        unsettled.remove_all(usize::MAX).await?;
+        // Those of killed consumers, whose leases have not ended.
+        for message in unsettled.in_flight(None, ROWS).await? {
+            unsettled.remove(message.id).await?;
+        }
+        self.ready.dead_letters().remove_all(usize::MAX).await?;
+        Ok(())
     }
 
     pub(crate) async fn close(&self) {

@@ -15,12 +15,18 @@ impl Theme {
         Self { coloured: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }
 
+    #[cfg(test)]
+    pub(crate) fn coloured() -> Self {
+        Self { coloured: true }
+    }
+
     fn colour(self, colour: Color) -> Style {
         if self.coloured { Style::new().fg(colour) } else { Style::new() }
     }
 
     pub(crate) fn bold(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
+        // On a border, which is dim.
+        Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
     }
 
     pub(crate) fn dim(self) -> Style {
@@ -40,6 +46,10 @@ impl Theme {
         self.colour(Color::Red).add_modifier(Modifier::BOLD | Modifier::REVERSED)
     }
 
+    pub(crate) fn bad_bar(self) -> Style {
+        self.colour(Color::Red)
+    }
+
     pub(crate) fn bar(self) -> Style {
         self.colour(Color::Cyan)
     }
@@ -56,7 +66,7 @@ impl Theme {
         match millis {
             ..10.0 => self.good(),
             ..100.0 => self.warning(),
-            _ => self.colour(Color::Red),
+            _ => self.bad_bar(),
         }
     }
 }
