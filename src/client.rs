@@ -46,14 +46,16 @@ pub use tls::Tls;
 /// # Examples
 /// ```no_run
 /// # async fn example() -> redelay::Result<()> {
+/// use std::time::Duration;
+///
 /// use redelay::{Client, codec};
 ///
 /// let client = Client::connect("redis://127.0.0.1").await?;
 /// let orders = client.blocking_queue::<String>("orders", codec::Json);
-/// let delayed = client.delayed_queue(&orders);
-/// // … and at the end of the service:
-/// # _ = delayed;
-/// client.shutdown().await;
+/// client.delayed_queue(&orders).offer("coffee", Duration::from_secs(30)).await?;
+/// println!("{}", orders.take().await?); // 30 s later
+///
+/// client.shutdown().await; // at the end of the service
 /// # Ok(())
 /// # }
 /// ```

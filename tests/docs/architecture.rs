@@ -275,6 +275,7 @@ fn the_design_gives_a_reason_for_every_dependency() {
     let manifests = [
         include_str!("../../Cargo.toml"),
         include_str!("../../crates/redisson-codec/Cargo.toml"),
+        include_str!("../../crates/redelay-apalis/Cargo.toml"),
         include_str!("../../crates/redelay-cli/Cargo.toml"),
         include_str!("../../crates/redelay-metrics/Cargo.toml"),
         include_str!("../../crates/redelay-testing/Cargo.toml"),

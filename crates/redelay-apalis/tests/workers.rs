@@ -1,0 +1,267 @@
+//! Workers of apalis on queues of a real server.
+#![allow(missing_docs, reason = "a test has no API")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use apalis::layers::WorkerBuilderExt;
+use apalis::layers::retry::RetryPolicy;
+use apalis_core::backend::TaskSink;
+use apalis_core::error::{AbortError, BoxDynError, RetryAfterError, WorkerError};
+use apalis_core::task::attempt::Attempt;
+use apalis_core::task::builder::TaskBuilder;
+use apalis_core::task::data::Data;
+use apalis_core::task::metadata::MetadataStore;
+use apalis_core::worker::builder::WorkerBuilder;
+use apalis_core::worker::context::WorkerContext;
+use redelay::receiver::Backoff;
+use redelay::{BlockingQueue, Client, DelayedQueue, Receiver, codec};
+use redelay_apalis::RedelayBackend;
+use redelay_fixture::{Server, until_async};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+const LEASE: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Each handler that has begun: its order and its attempt.
+type Begun = Arc<Mutex<Vec<(i64, usize)>>>;
+
+async fn queues(server: &Server) -> (BlockingQueue<i64>, DelayedQueue<i64>) {
+    let client = Client::connect(&server.url()).await.unwrap();
+    let orders = client.blocking_queue("orders", codec::Long);
+    let delayed = client.delayed_queue(&orders);
+    (orders, delayed)
+}
+
+fn receiver(orders: &BlockingQueue<i64>) -> Receiver<i64> {
+    orders.receiver().lease(LEASE).max_attempts(3).backoff(Backoff::fixed(Duration::ZERO))
+}
+
+/// A worker that runs.
+struct Running {
+    context: WorkerContext,
+    end: JoinHandle<Result<(), WorkerError>>,
+}
+
+impl Running {
+    fn new(
+        context: &WorkerContext,
+        run: impl Future<Output = Result<(), WorkerError>> + Send + 'static,
+    ) -> Self {
+        Self { context: context.clone(), end: tokio::spawn(run) }
+    }
+
+    async fn stop(self) {
+        self.context.stop().unwrap();
+        self.end.await.unwrap().unwrap();
+    }
+
+    async fn until_dead(self, orders: &BlockingQueue<i64>) {
+        until_async("a dead letter", || async { !orders.dead_letters().is_empty().await.unwrap() }).await;
+        self.stop().await;
+    }
+}
+
+fn context() -> WorkerContext {
+    WorkerContext::from("orders")
+}
+
+async fn dead(orders: &BlockingQueue<i64>) -> Vec<(String, String, u32)> {
+    let letters = orders.dead_letters().read(None, 10).await.unwrap();
+    letters.into_iter().map(|letter| (letter.reason, letter.error, letter.failed)).collect()
+}
+
+fn note(begun: &Begun, order: i64, attempt: &Attempt) {
+    begun.lock().unwrap().push((order, attempt.current()));
+}
+
+async fn fails(order: i64, begun: Data<Begun>, attempt: Attempt) -> Result<(), BoxDynError> {
+    note(&begun, order, &attempt);
+    Err("no coffee".into())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pushed_is_handled_once_also_beyond_its_lease() {
+    async fn works(order: i64, begun: Data<Begun>, attempt: Attempt) {
+        tokio::time::sleep(LEASE * 2).await;
+        note(&begun, order, &attempt);
+    }
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed);
+    backend.push_bulk(vec![1, 2, 3]).await.unwrap();
+    let begun = Begun::default();
+    let worker = WorkerBuilder::new(context.clone()).backend(backend).data(begun.clone()).build(works);
+    let running = Running::new(&context, worker.run());
+    until_async("all are acknowledged", || async {
+        orders.is_empty().await.unwrap() && orders.unsettled().is_empty().await.unwrap()
+    })
+    .await;
+    running.stop().await;
+    let mut begun = begun.lock().unwrap().clone();
+    begun.sort_unstable();
+    assert_eq!(begun, [(1, 1), (2, 1), (3, 1)]);
+    assert_eq!(dead(&orders).await, []);
+}
+
+#[tokio::test]
+async fn a_task_has_a_time_an_id_and_metadata() {
+    async fn reads(order: i64, seen: Data<Arc<Mutex<Vec<(i64, String)>>>>, headers: MetadataStore) {
+        seen.lock().unwrap().push((order, headers.get("tenant").unwrap_or_default().to_owned()));
+    }
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed.clone());
+    for order in [1, 2] {
+        let headers = MetadataStore::from_map([("tenant".to_owned(), "acme".to_owned())].into());
+        let task = TaskBuilder::new(order).idempotency_key("one").with_metadata(headers).run_after(HOUR);
+        backend.push_task(task.build()).await.unwrap();
+    }
+    assert_eq!(delayed.read_all().await.unwrap(), [1], "the first one is kept");
+    let left = delayed.stats().await.unwrap().next_due_in.unwrap();
+    assert!(left > HOUR / 2 && left <= HOUR + Duration::from_secs(1), "{left:?}");
+    delayed.job("one").reschedule(Duration::ZERO).await.unwrap();
+
+    let seen = Arc::<Mutex<Vec<(i64, String)>>>::default();
+    let worker = WorkerBuilder::new(context.clone()).backend(backend).data(seen.clone()).build(reads);
+    let running = Running::new(&context, worker.run());
+    until_async("it is handled", || async { !seen.lock().unwrap().is_empty() }).await;
+    running.stop().await;
+    assert_eq!(*seen.lock().unwrap(), [(1, "acme".to_owned())]);
+}
+
+#[tokio::test]
+async fn an_error_is_tried_again_and_a_dead_letter_in_the_end() {
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed);
+    backend.push(7).await.unwrap();
+    let begun = Begun::default();
+    let worker = WorkerBuilder::new(context.clone()).backend(backend).data(begun.clone()).build(fails);
+    Running::new(&context, worker.run()).until_dead(&orders).await;
+    assert_eq!(*begun.lock().unwrap(), [(7, 1), (7, 2), (7, 3)]);
+    assert_eq!(dead(&orders).await, [("attempts".to_owned(), "no coffee".to_owned(), 3)]);
+}
+
+#[tokio::test]
+async fn errors_of_apalis_say_when_it_is_tried_again_and_that_it_is_not() {
+    async fn decides(order: i64, begun: Data<Begun>, attempt: Attempt) -> Result<(), BoxDynError> {
+        note(&begun, order, &attempt);
+        match order {
+            1 => Err(AbortError::new("bad order").into()),
+            _ => Err(RetryAfterError::new("closed", HOUR).into()),
+        }
+    }
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed);
+    backend.push_bulk(vec![1, 2]).await.unwrap();
+    let begun = Begun::default();
+    let worker = WorkerBuilder::new(context.clone()).backend(backend).data(begun.clone()).build(decides);
+    let running = Running::new(&context, worker.run());
+    until_async("one waits", || async { orders.unsettled().waiting(None, 10).await.unwrap().len() == 1 })
+        .await;
+    running.until_dead(&orders).await;
+    assert_eq!(begun.lock().unwrap().len(), 2);
+    let [waiting] = &orders.unsettled().waiting(None, 10).await.unwrap()[..] else { panic!("one waits") };
+    assert!(waiting.remaining > HOUR / 2 && waiting.attempt == 2, "{waiting:?}");
+    let [(reason, error, _)] = &dead(&orders).await[..] else { panic!("one is dead") };
+    assert!(reason == "rejected" && error.contains("bad order"), "{error}");
+}
+
+#[tokio::test]
+async fn the_retry_layer_repeats_within_a_delivery() {
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders).max_attempts(1), delayed);
+    backend.push(7).await.unwrap();
+    let begun = Begun::default();
+    let worker = WorkerBuilder::new(context.clone())
+        .backend(backend)
+        .data(begun.clone())
+        .retry(RetryPolicy::retries(2))
+        .build(fails);
+    Running::new(&context, worker.run()).until_dead(&orders).await;
+    assert_eq!(*begun.lock().unwrap(), [(7, 1), (7, 2), (7, 3)]);
+    assert_eq!(dead(&orders).await, [("attempts".to_owned(), "no coffee".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn a_panic_ends_the_worker_or_with_the_layer_the_task() {
+    async fn panics(order: i64) {
+        assert_ne!(order, 7, "a bug");
+    }
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed.clone());
+    backend.push(7).await.unwrap();
+    let worker = WorkerBuilder::new(context.clone()).backend(backend).build(panics);
+    assert!(tokio::spawn(worker.run()).await.unwrap_err().is_panic());
+    assert_eq!(orders.unsettled().len().await.unwrap(), 1, "it is not lost");
+
+    let context = self::context();
+    let backend = RedelayBackend::new(receiver(&orders), delayed);
+    let worker = WorkerBuilder::new(context.clone()).backend(backend).catch_panic().build(panics);
+    Running::new(&context, worker.run()).until_dead(&orders).await;
+    let [(reason, error, _)] = &dead(&orders).await[..] else { panic!("one is dead") };
+    assert!(reason == "rejected" && error.contains("a bug"), "{error}");
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_handlers_and_gives_the_rest_back() {
+    async fn waits(order: i64, begun: Data<Begun>, attempt: Attempt, gate: Data<Arc<Semaphore>>) {
+        note(&begun, order, &attempt);
+        gate.acquire().await.unwrap().forget();
+    }
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed).concurrency(4);
+    backend.push_bulk((0..20).collect()).await.unwrap();
+    let (begun, gate) = (Begun::default(), Arc::new(Semaphore::new(0)));
+    let worker = WorkerBuilder::new(context.clone())
+        .backend(backend)
+        .data(begun.clone())
+        .data(gate.clone())
+        .build(waits);
+    let running = Running::new(&context, worker.run());
+    until_async("all slots are taken", || async { begun.lock().unwrap().len() == 4 }).await;
+    running.context.stop().unwrap();
+    gate.add_permits(20);
+    running.end.await.unwrap().unwrap();
+    assert_eq!(begun.lock().unwrap().len(), 4);
+    until_async("the others are ready", || async {
+        orders.len().await.unwrap() == 16 && orders.unsettled().is_empty().await.unwrap()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_does_not_end_the_worker() {
+    async fn handles(order: i64, begun: Data<Begun>, attempt: Attempt) {
+        note(&begun, order, &attempt);
+    }
+    let server = Server::builder().appendonly(true).start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let begun = Begun::default();
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed.clone());
+    backend.push(1).await.unwrap();
+    let worker = WorkerBuilder::new(context.clone()).backend(backend).data(begun.clone()).build(handles);
+    let running = Running::new(&context, worker.run());
+    until_async("the first", || async { begun.lock().unwrap().len() == 1 }).await;
+    server.stop();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    server.start_again();
+    until_async("another offer", || async { delayed.offer(&2, Duration::ZERO).await.is_ok() }).await;
+    until_async("the second", || async { begun.lock().unwrap().iter().any(|(n, _)| *n == 2) }).await;
+    running.stop().await;
+    assert_eq!(begun.lock().unwrap()[0], (1, 1));
+}
