@@ -8,3 +8,8 @@ mod sink;
 
 pub use backend::RedelayBackend;
 pub use settle::{Settle, SettleService};
+
+// Its example is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

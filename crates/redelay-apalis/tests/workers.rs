@@ -96,7 +96,7 @@ async fn what_is_pushed_is_handled_once_also_beyond_its_lease() {
     let worker = WorkerBuilder::new(context.clone()).backend(backend).data(begun.clone()).build(works);
     let running = Running::new(&context, worker.run());
     until_async("all are acknowledged", || async {
-        orders.is_empty().await.unwrap() && orders.unsettled().is_empty().await.unwrap()
+        begun.lock().unwrap().len() >= 3 && orders.unsettled().is_empty().await.unwrap()
     })
     .await;
     running.stop().await;
@@ -108,7 +108,8 @@ async fn what_is_pushed_is_handled_once_also_beyond_its_lease() {
 
 #[tokio::test]
 async fn a_task_has_a_time_an_id_and_metadata() {
-    async fn reads(order: i64, seen: Data<Arc<Mutex<Vec<(i64, String)>>>>, headers: MetadataStore) {
+    type Seen = Arc<Mutex<Vec<(i64, String)>>>;
+    async fn reads(order: i64, seen: Data<Seen>, headers: MetadataStore) {
         seen.lock().unwrap().push((order, headers.get("tenant").unwrap_or_default().to_owned()));
     }
     let server = Server::start();
@@ -125,7 +126,7 @@ async fn a_task_has_a_time_an_id_and_metadata() {
     assert!(left > HOUR / 2 && left <= HOUR + Duration::from_secs(1), "{left:?}");
     delayed.job("one").reschedule(Duration::ZERO).await.unwrap();
 
-    let seen = Arc::<Mutex<Vec<(i64, String)>>>::default();
+    let seen = Seen::default();
     let worker = WorkerBuilder::new(context.clone()).backend(backend).data(seen.clone()).build(reads);
     let running = Running::new(&context, worker.run());
     until_async("it is handled", || async { !seen.lock().unwrap().is_empty() }).await;

@@ -149,7 +149,7 @@ async fn demonstrate(
             () = signals.any() => break End::Stopped,
             _ = frames.tick() => true,
         };
-        if let Some((order, number)) = model.to_fail() {
+        if let Some((order, number)) = model.take_doomed() {
             fleet.fail(number, order);
         }
         let now = shop.now();

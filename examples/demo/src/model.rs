@@ -182,7 +182,7 @@ impl Model {
         self.through = None;
     }
 
-    /// Fails a handler: see [`Model::to_fail`].
+    /// Fails a handler: see [`Model::take_doomed`].
     pub(crate) fn doom(&mut self, at: Duration) {
         self.doomed = self.ledger.next_to_fail();
         self.say(
@@ -195,7 +195,7 @@ impl Model {
     }
 
     /// The order whose handler is to fail, once a consumer has it, and the consumer.
-    pub(crate) fn to_fail(&mut self) -> Option<(u32, usize)> {
+    pub(crate) fn take_doomed(&mut self) -> Option<(u32, usize)> {
         let doomed = self.doomed?;
         let found = self.ledger.in_hand().into_iter().find(|(id, _)| *id == doomed)?;
         self.doomed = None;
@@ -321,13 +321,13 @@ mod tests {
         for attempt in 1..=ATTEMPTS {
             if attempt > 1 {
                 model.doom(secs(3));
-                assert_eq!(model.to_fail(), None, "it waits");
+                assert_eq!(model.take_doomed(), None, "it waits");
             }
             model.apply(secs(3), Event::Begun { id: 1, by: A, attempt });
             if attempt == 1 {
                 model.doom(secs(3));
             }
-            assert_eq!((model.to_fail(), model.to_fail()), (Some((1, 0)), None));
+            assert_eq!((model.take_doomed(), model.take_doomed()), (Some((1, 0)), None));
             model.apply(secs(3), Event::Failed { id: 1 });
         }
         assert_eq!(model.current_note(secs(3)), Some("order 1 failed 3 times: a dead letter (d)"));
