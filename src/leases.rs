@@ -186,7 +186,9 @@ impl Leases {
         for (member, held) in &mut self.held {
             let extends = held.extend_until.is_none_or(|until| now < until);
             let is_old = held.lease.is_over(now + self.length * 5 / 6);
-            if !held.extending && extends && (is_old || held.is_doubtful) {
+            // One that the handler has extended for longer is asked for, too: that does not change it.
+            let is_longer = !held.lease.is_over(now + self.length);
+            if !held.extending && (extends && is_old || (extends || is_longer) && held.is_doubtful) {
                 held.extending = true;
                 held.asked = std::mem::take(&mut held.is_doubtful);
                 extend.push(ToExtend { member: *member, holds: held.holds.clone() });

@@ -56,10 +56,14 @@ impl Held {
 
     /// Somebody asks to cancel the job, and no receiver hears it.
     fn request_unheard(&self) {
-        let field: Vec<u8> = self.server.get(["HGET", JOBS, "a"]);
+        self.request_unheard_of("a");
+    }
+
+    fn request_unheard_of(&self, id: &str) {
+        let field: Vec<u8> = self.server.get(["HGET", JOBS, id]);
         assert_eq!(field[0], b'm');
         let requested = [b"c", &field[1..]].concat();
-        let _: u64 = self.server.get([b"HSET", JOBS.as_bytes(), b"a", &requested]);
+        let _: u64 = self.server.get([b"HSET", JOBS.as_bytes(), id.as_bytes(), &requested]);
     }
 
     async fn receive(&self) -> Delivery<String> {
@@ -243,6 +247,16 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
         Some(true)
     );
     assert!(timeout(ms(50), other.cancelled()).await.is_err());
+
+    // Nothing extends it by itself any more: by the next extension that its handler asks for.
+    let receiver = held.ready.receiver().lease(HOUR).extend_for(Duration::ZERO);
+    held.delayed.offer("3", Duration::ZERO).id("c").until_done().await.unwrap();
+    let own = soon(receiver.receive()).await.unwrap();
+    held.request_unheard_of("c");
+    own.extend(HOUR).await.unwrap();
+    soon(own.cancelled()).await;
+    assert!(own.is_cancel_requested());
+    own.ack().await.unwrap();
     delivery.retry().await.unwrap();
     assert_eq!(held.is().await, None);
     other.ack().await.unwrap();
