@@ -328,6 +328,22 @@ mod tests {
         assert_eq!(members(leases.due(after(begun, 24))), [member(3)]);
     }
 
+    /// Nothing extends it by itself any more.
+    #[test]
+    fn a_lease_that_its_handler_has_extended_is_asked_for() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, Duration::ZERO);
+        let lease = leases.add(member(1), Some(Bytes::from_static(b"job")), begun);
+        leases.on_unheard(after(begun, 1));
+        assert_eq!(leases.due(after(begun, 1)), [], "that would make it longer");
+        leases.on_extended_by_hand(&member(1), after(begun, 1000));
+        assert_eq!(members(leases.due(after(begun, 11))), [member(1)]);
+        leases.on_extended(&member(1), after(begun, 11), true);
+        assert_eq!(leases.due(after(begun, 21)), [], "it was asked for");
+        leases.end(after(begun, 999));
+        assert!(!lease.is_told());
+    }
+
     #[test]
     fn a_young_lease_waits_for_the_next_look() {
         let begun = Instant::now();

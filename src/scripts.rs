@@ -53,44 +53,44 @@ scripts! {
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "52e5d4725c5cabcc5c4cded20a8b7e3ed43a71fc",
+    OFFER_JOBS: "f7717ceeb1bccd543cab5fc1ec29a0b30675551d",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "fbd191dca9ec6c4a9ec55b8fffc5b619b792ee02",
+    OFFER_THROTTLED: "d7336f66a9344ab44145700aaf43ca9ecaf5056e",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "4193aaeb4cd509985d7465ba44d505754fe63b45",
+    OFFER_HELD: "1d9941a8e561bf77da8897a7e70accf94e2eed05",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "0c1b45ce8018de05445c0857702e2354c93a3113",
+    CANCEL_JOBS: "466e9a9367cb15b9e237691c101c4f95f7ed360c",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "ff3c79770529e0baddc92be9b58e4f2fac3683ff",
+    JOB_STATES: "1f3b5fba3652c15d2157f080ec2e29535066cae8",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
-    READ_JOB: "12077ec39f304271ba75063446d7c64f496c4de4", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
+    READ_JOB: "524245b956451801e811a933c6bd309f00ddaf0f", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "db30b17dcb2cc3d0448ce4e595730cbf340d3691",
+    SWEEP_JOBS: "d9ee8299d627cdaf7aa23d56562578d7a4925b26",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "ea2441a339db96653b0fa1bf3fa92ce80df509e9",
+    RESCHEDULE_JOB: "0ab811cc1b545b76041d3055476b29a014a6df7c",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "82dee658eaf471e39f15c7d1ee1e161e29280e35",
+    CHANGE_SCHEDULE: "3aed6c64867951d19da086df5cd650fc438e1258",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "fa4a8a23dda3c9f7c066821f604e7883509bef3e", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "860f01ca33d637ab388e2d0cc2909325661d3aa9", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -120,7 +120,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "bb73488d5693855fb44d11ab05f5920d1e4e7cc9",
+    RECEIVE: "3d1b4aa5f7877e5814c594feb299115778451d66",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
@@ -132,7 +132,7 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "edcc3e4f5370b3df5aaf5d8b23aae738c54e2edf",
+    REQUEUE_DEAD: "5a021e0e4e393e816564e23879f4f0c669d92167",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
         ["parts/permitted", "parts/letter", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
@@ -141,7 +141,7 @@ scripts! {
     REMOVE_MESSAGE: "9cd65365111ca329c1c3518d280b7b33a05489ac",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "791d0e9be4c01c9d85f93345b5e7ad25c0bb770a",
+    RELEASE_ALL: "4055da859aab7711f1d6aeede2d703e2125b27a6",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];

@@ -131,7 +131,9 @@ impl Turn {
                 Settlement::Acknowledge => ("a", 0, none(), ""),
                 Settlement::Retry { after_ms, error } => ("f", *after_ms, none(), &**error),
                 Settlement::Snooze { after_ms } => ("s", *after_ms, none(), ""),
-                Settlement::Reject { reason, error } => ("x", 0, Bytes::from_static(reason.as_bytes()), &**error),
+                Settlement::Reject { reason, error } => {
+                    ("x", 0, Bytes::from_static(reason.as_bytes()), &**error)
+                }
                 Settlement::Extend { by_ms } => ("e", *by_ms, holds.clone().unwrap_or_default(), ""),
                 Settlement::Unread => ("u", 0, none(), ""),
             };

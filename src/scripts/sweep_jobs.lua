@@ -88,8 +88,9 @@ local function look_for_entries()
     for n, job in ipairs(found) do
         local id, field = unpack(job)
         local payload = not scores[n] and kind_of(field) ~= 'p' and payload_of(entries[n])
-        local is_old = kind_of(field) == 'd' and due_of(field) < now_ms - OLD
-        if not scores[n] and (is_old or not (payload and may_be_ready(payload))) then
+        -- An entry that was not due has been removed, and an equal payload is another one.
+        local is_gone = due_of(field) > now_ms + AHEAD or kind_of(field) == 'd' and due_of(field) < now_ms - OLD
+        if not scores[n] and (is_gone or not (payload and may_be_ready(payload))) then
             stale[#stale + 1] = id
             if payload then
                 remove_note(payload, due_of(field), id)
@@ -138,23 +139,24 @@ local function is_stale(data, field)
     return not field and (has_flag(data, HOLDS) or is_old)
 end
 
--- How many of the first notes of this payload, which is not pending, are of payloads that are gone: as many as there are more notes of
--- what is not pending than equal payloads which are ready. Whoever takes these takes the first ones, as a rule.
+-- How many of the first notes of this payload are of payloads that are gone: as many as there are more notes of what was due, and is not
+-- pending, than equal payloads which are ready. Whoever takes these takes the first ones, as a rule.
 local function surplus(sha1, first, payload)
     local ready = ready_count(payload)
     if not ready then
         return 0
     end
-    local entries = {entry_with(id_in(first), payload)}
-    for n, data in ipairs(next_notes(sha1, nil, ready + NOTES)) do
-        entries[n + 1] = entry_with(id_in(data), payload)
+    local datas, entries = next_notes(sha1, nil, ready + NOTES), {}
+    table.insert(datas, 1, first)
+    for n, data in ipairs(datas) do
+        entries[n] = entry_with(id_in(data), payload)
     end
     local dues = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries))
-    local due_first = 0
-    while due_first < #dues and not dues[due_first + 1] do
-        due_first = due_first + 1
+    local was_due = 0
+    while was_due < #datas and not dues[was_due + 1] and due_in(datas[was_due + 1]) <= now_ms do
+        was_due = was_due + 1
     end
-    return math.max(0, due_first - ready)
+    return math.max(0, was_due - ready)
 end
 
 -- Removes the first notes of this payload that are of none, and the ids that were theirs.

@@ -317,7 +317,8 @@ async fn what_may_not_be_deleted_is_there_once() {
         let mut delivery = Some(soon(rig.ready.receiver().lease(HOUR).receive()).await.unwrap());
         if way != "reject" {
             let delivery = delivery.take().unwrap();
-            if key == MESSAGES { delivery.retry_after(HOUR).await } else { delivery.reject("no").await }.unwrap();
+            if key == MESSAGES { delivery.retry_after(HOUR).await } else { delivery.reject("no").await }
+                .unwrap();
         }
         rig.server.cmd(["ACL", "SETUSER", "user", "-hdel", &all_but(key)]);
         let refused = match (way, delivery) {
@@ -364,7 +365,11 @@ async fn release_all_loses_nothing_that_travels() {
         assert_eq!(rig.ready.release_all().await.unwrap(), 1, "without {command}");
         assert!(matches!(delayed.job("a").state().await.unwrap(), Some(JobState::Ready)), "{command}");
         let delivery = soon(rig.free.receiver().receive()).await.unwrap();
-        assert_eq!((delivery.job_id(), delivery.header("n")), (Some(&b"a"[..]), Some("1")), "without {command}");
+        assert_eq!(
+            (delivery.job_id(), delivery.header("n")),
+            (Some(&b"a"[..]), Some("1")),
+            "without {command}"
+        );
         delivery.ack().await.unwrap();
         client.shutdown().await;
         rig.client.shutdown().await;

@@ -1,6 +1,6 @@
 //! Jobs that hold their ids until they are done: each state, what each call answers in it, and who ends it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
 use redelay::worker::Context;
@@ -261,6 +261,24 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     assert_eq!(held.is().await, None);
     other.ack().await.unwrap();
     held.is_free("by an extension").await;
+    held.client.shutdown().await;
+}
+
+/// A burst that replaces one waits for as long as any other.
+#[tokio::test]
+async fn what_is_not_pending_any_more_is_another_burst() {
+    let held = Held::new().await;
+    for state in ALL.into_iter().filter(|state| *state != Is::InFlight) {
+        let delivery = held.bring(state).await;
+        drop(delivery);
+        tokio::time::sleep(ms(2)).await;
+        let before = SystemTime::now();
+        let offer = held.delayed.offer("2", MINUTE).id("a").until_done().debounce(HOUR);
+        assert!(matches!(offer.await.unwrap(), Offered::Replaced(_)), "{state:?}");
+        let offered = held.delayed.job("a").get().await.unwrap().unwrap().offered;
+        assert_eq!(offered >= before, state != Is::Pending, "{state:?}");
+        assert!(held.delayed.job("a").cancel().await.unwrap().is_removed(), "{state:?}");
+    }
     held.client.shutdown().await;
 }
 

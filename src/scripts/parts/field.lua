@@ -1,5 +1,5 @@
 -- The fields of the hash of jobs. A part of the scripts about jobs.
--- Provides  claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message, is_newer_field
+-- Provides  AHEAD, claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message, is_newer_field
 -- The hash of jobs has for each id a field, which begins with its kind:
 --   'p'  a job whose id is free once it is due   'd'  the same, with data (see parts/note.lua), until a receiver claims it
 --   'h'  a job that holds its id until it is done: it is pending, or its payload is ready
@@ -9,6 +9,8 @@
 -- only while the entry is pending, or what parts/holder.lua says of 'h', 'm' and 'c' holds. To reschedule a job changes its score alone,
 -- unless it has data.
 local PENDING = 'pdh'
+-- ms by which the clock of a Java client that moves entries may be ahead
+local AHEAD = 600000
 
 local function claimed_field(first, due, message)
     return field_of('m', first, due, message)

@@ -2,8 +2,6 @@
 -- and parts/note.
 -- Provides  KNOWS_HOLDERS, has_scanned_much, holder_of, is_stale, check_holder, remove_holder_note, remove_holder
 local KNOWS_HOLDERS = true
--- ms by which the clock of a Java client that moves entries may be ahead
-local AHEAD = 600000
 -- elements of lists that one call searches, about
 local MUCH = 1000000
 local scanned = 0

@@ -35,9 +35,8 @@ pub fn all() -> Vec<Property<Bounds>> {
         Property::always(SWEPT, |bounds: &Bounds, state: &State| {
             let mut swept = state.server.clone();
             swept.sweep(&bounds.protocol);
-            let is_same = |id| {
-                state.server.state_of(id) == swept.state_of(id) || is_surplus(&state.server, id)
-            };
+            let is_same =
+                |id| state.server.state_of(id) == swept.state_of(id) || is_surplus(&state.server, id);
             (0..bounds.ids.len()).all(|id| is_same(id as JobId))
                 && swept.jobs.iter().all(|(id, _)| is_held(&swept, *id))
         }),
@@ -49,7 +48,8 @@ pub fn all() -> Vec<Property<Bounds>> {
                 let of_ready = notes_of_ready(server, payload);
                 let are_equal = of_ready == ready || !bounds.all_hold() || bounds.strangers > 0;
                 let are_due_first = !swept.pending.keys().any(|entry| entry.1 == payload);
-                let is_swept = notes_of_ready(&swept, payload) <= ready || !bounds.all_hold() || !are_due_first;
+                let is_swept =
+                    notes_of_ready(&swept, payload) <= ready || !bounds.all_hold() || !are_due_first;
                 is_swept && (has_java || of_ready <= ready && are_equal)
             })
         }),
@@ -79,7 +79,8 @@ fn held(server: &Server, id: JobId) -> usize {
 /// Whether one of equal payloads is missing that has this id, or another one.
 fn is_surplus(server: &Server, id: JobId) -> bool {
     let Some(Field::Entry { payload, .. }) = server.jobs.get(&id) else { return false };
-    matches!(server.state_of(id), JobState::Ready(_)) && notes_of_ready(server, *payload) > server.ready_count(*payload)
+    matches!(server.state_of(id), JobState::Ready(_))
+        && notes_of_ready(server, *payload) > server.ready_count(*payload)
 }
 
 /// How many notes of this payload are of jobs that are not pending.
@@ -95,7 +96,8 @@ fn notes_of_ready(server: &Server, payload: Payload) -> usize {
 fn is_held(server: &Server, id: JobId) -> bool {
     match server.jobs[&id] {
         Field::Entry { kind, payload, .. } => {
-            server.pending.contains_key(&(id, payload)) || kind != Kind::Plain && server.ready_count(payload) > 0
+            server.pending.contains_key(&(id, payload))
+                || kind != Kind::Plain && server.ready_count(payload) > 0
         }
         Field::Message { id, .. } => server.messages.contains_key(&id) || server.dead.contains_key(&id),
     }

@@ -43,8 +43,6 @@ pub struct Protocol {
     pub sweeps_count_payloads: bool,
     /// A claim knows by the field that nothing travels with the pending entry.
     pub tells_plain_entries: bool,
-    /// With `debounce`, what is not pending any more is another burst.
-    pub bursts_end: bool,
     /// Keys have the times of the offers. Without them, there are fewer states.
     pub knows_offers: bool,
 }
@@ -64,7 +62,6 @@ impl Protocol {
         sweeps_look_for_messages: true,
         sweeps_count_payloads: true,
         tells_plain_entries: true,
-        bursts_end: true,
         knows_offers: false,
     };
 }
@@ -491,8 +488,8 @@ impl Server {
         // The field of a job that keeps its entry stays as it is, unless something travels with it.
         let is_same = pending.is_some_and(|(old, _)| old == payload) && kind == Kind::Plain;
         if !(is_same && matches!(field, Some(Field::Entry { kind: Kind::Plain, .. }))) {
-            let goes_on = pending.is_some()
-                || holder.is_some() && !(protocol.bursts_end && matches!(policy, Policy::Debounce(_)));
+            // With `debounce`, what is not pending any more is another burst.
+            let goes_on = pending.is_some() || holder.is_some() && !matches!(policy, Policy::Debounce(_));
             let first = if goes_on { first } else { now };
             self.jobs.insert(id, Field::Entry { kind, first, due, payload });
         }
@@ -637,7 +634,9 @@ impl Server {
             let id = self.held_by(Some(note), message);
             note.holds = id.is_some();
             self.add_note(payload, note);
-            if let Some((id, Field::Message { first, .. })) = id.and_then(|id| Some((id, *self.jobs.get(&id)?))) {
+            if let Some((id, Field::Message { first, .. })) =
+                id.and_then(|id| Some((id, *self.jobs.get(&id)?)))
+            {
                 let field = Field::Entry { kind: Kind::Holds, first, due: note.due, payload };
                 self.jobs.insert(id, field);
             }
@@ -724,8 +723,7 @@ impl Server {
     /// Whether this note is of the pending entry of its job.
     fn is_pending(&self, protocol: &Protocol, payload: Payload, note: Note, is_first: bool) -> bool {
         let Some(due) = self.pending.get(&(note.id, payload)) else { return false };
-        let is_plain =
-            |field: &Field| matches!(field, Field::Entry { kind: Kind::Plain, payload: other, .. } if *other == payload);
+        let is_plain = |field: &Field| matches!(field, Field::Entry { kind: Kind::Plain, payload: other, .. } if *other == payload);
         if protocol.tells_plain_entries && self.jobs.get(&note.id).is_some_and(is_plain) {
             return false;
         } else if note.holds {
@@ -743,7 +741,9 @@ impl Server {
         let is_free = |(note, is_first): &(&Note, bool)| {
             !protocol.skips_pending || !self.is_pending(protocol, payload, **note, *is_first)
         };
-        let (note, is_first) = notes.map(|(note, is_first)| (*note, is_first)).find(|(note, is_first)| is_free(&(note, *is_first)))?;
+        let (note, is_first) = notes
+            .map(|(note, is_first)| (*note, is_first))
+            .find(|(note, is_first)| is_free(&(note, *is_first)))?;
         let is_pending_again = self.pending.contains_key(&(note.id, payload));
         if is_first {
             self.remove_first_note(payload);
@@ -905,9 +905,9 @@ impl Server {
                     let is_dead = protocol.sweeps_look_for_letters && self.dead.contains_key(&id);
                     protocol.sweeps_look_for_messages && !self.messages.contains_key(&id) && !is_dead
                 }
-                Field::Entry { kind, payload, .. } => {
-                    let is_ready =
-                        kind != Kind::Plain && protocol.sweeps_look_for_payloads && self.is_ready(payload);
+                Field::Entry { kind, due, payload, .. } => {
+                    let was_due = kind != Kind::Plain && due <= self.clock;
+                    let is_ready = was_due && protocol.sweeps_look_for_payloads && self.is_ready(payload);
                     !self.pending.contains_key(&(id, payload)) && !is_ready
                 }
             };
@@ -942,14 +942,14 @@ impl Server {
         (known - self.jobs.len()) as u8
     }
 
-    /// How many of the first notes of this payload, which are not pending, are more than there are such
+    /// How many more of the first notes of this payload were due, and are not pending, than there are such
     /// payloads.
     fn surplus(&self, payload: Payload) -> usize {
         let ready = self.ready_count(payload);
         let (first, others) = &self.notes[&payload];
-        let is_due = |note: &&Note| !self.pending.contains_key(&(note.id, payload));
-        let due = std::iter::once(first).chain(others).take_while(is_due).count();
-        due.saturating_sub(ready)
+        let was_due =
+            |note: &&Note| !self.pending.contains_key(&(note.id, payload)) && note.due <= self.clock;
+        std::iter::once(first).chain(others).take_while(was_due).count().saturating_sub(ready)
     }
 
     /// How many ready payloads are equal to this one.

@@ -66,13 +66,15 @@ mod what_holds {
 
     #[test]
     fn kinds_of_jobs_with_equal_payloads() {
-        let bounds = Bounds { ids: vec![vec![0], vec![0]], delays: vec![0], policies: vec![Policy::Keep], ..kinds() };
+        let bounds =
+            Bounds { ids: vec![vec![0], vec![0]], delays: vec![0], policies: vec![Policy::Keep], ..kinds() };
         visit("jobs, kinds with equal payloads", bounds);
     }
 
     #[test]
     fn changes_of_due_times() {
-        visit("jobs, changes", changes());
+        let kinds = vec![Kind::Plain, Kind::Holds];
+        visit("jobs, changes", Bounds { kinds, offers: 3, ids: vec![vec![0, 1]], ..changes() });
     }
 
     #[test]
@@ -156,5 +158,23 @@ mod wider_bounds {
     fn equal_payloads() {
         let bounds = Bounds { offers: 4, java: 1, operations: 1, verbs: verbs(), ..equal() };
         visit("jobs, equal payloads", bounds);
+    }
+
+    #[test]
+    #[ignore = "long"]
+    fn kinds_of_jobs() {
+        visit("jobs, kinds", Bounds { offers: 3, java: 1, operations: 1, ..kinds() });
+        let bounds =
+            Bounds { ids: vec![vec![0], vec![0]], offers: 3, policies: vec![Policy::Keep], ..kinds() };
+        visit("jobs, kinds with equal payloads", bounds);
+    }
+
+    #[test]
+    #[ignore = "long"]
+    fn changes_of_due_times() {
+        let bounds =
+            Bounds { ids: vec![vec![0, 1]], offers: 3, reschedules: 2, ticks: 3, java: 1, ..changes() };
+        let kinds = vec![Kind::Plain, Kind::Free, Kind::Holds];
+        visit("jobs, changes", Bounds { kinds, delays: vec![0, 1, 2], ..bounds });
     }
 }
