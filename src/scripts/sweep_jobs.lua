@@ -6,7 +6,7 @@
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
 --        not agree, or 0}
 -- Clock  the server's (TIME)
--- Cost   O(1) for each field; no more than about 1 MB of them; native scans of parts of the target for up to 5 ms. The calls of all
+-- Cost   O(1) for each field; no more than about 1 MB of them; native scans of parts of the target for up to 10 ms. The calls of all
 --        clients take one hundredth of the server's time
 -- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to read its field, so a pass
 -- looks for those that are due; and for all if there are few, or most ids are stale.
