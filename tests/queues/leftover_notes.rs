@@ -258,8 +258,7 @@ async fn equal_payloads_that_java_takes_leave_nothing() {
     let (client, queue, delayed) = text_queues(&server).await;
     for holds in [true, false] {
         for number in 0..20 {
-            let offer =
-                delayed.offer("x", ms(number)).id(number.to_string()).header("n", number.to_string());
+            let offer = delayed.offer("x", ms(number)).id(number.to_string()).header("n", number.to_string());
             if holds { offer.until_done() } else { offer }.await.unwrap();
         }
         delayed.offer("x", HOUR).id("later").header("n", "later").await.unwrap();

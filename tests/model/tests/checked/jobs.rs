@@ -163,18 +163,17 @@ mod wider_bounds {
     #[test]
     #[ignore = "long"]
     fn kinds_of_jobs() {
-        visit("jobs, kinds", Bounds { offers: 3, java: 1, operations: 1, ..kinds() });
-        let bounds =
-            Bounds { ids: vec![vec![0], vec![0]], offers: 3, policies: vec![Policy::Keep], ..kinds() };
+        let bounds = Bounds { offers: 3, policies: vec![Policy::Replace], ..kinds() };
+        visit("jobs, kinds", Bounds { operations: 1, ..bounds });
+        let policies = vec![Policy::Keep];
+        let bounds = Bounds { ids: vec![vec![0], vec![0]], offers: 3, delays: vec![0], policies, ..kinds() };
         visit("jobs, kinds with equal payloads", bounds);
     }
 
     #[test]
     #[ignore = "long"]
     fn changes_of_due_times() {
-        let bounds =
-            Bounds { ids: vec![vec![0, 1]], offers: 3, reschedules: 2, ticks: 3, java: 1, ..changes() };
         let kinds = vec![Kind::Plain, Kind::Free, Kind::Holds];
-        visit("jobs, changes", Bounds { kinds, delays: vec![0, 1, 2], ..bounds });
+        visit("jobs, changes", Bounds { kinds, offers: 3, reschedules: 2, ..changes() });
     }
 }
