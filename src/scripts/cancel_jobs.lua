@@ -17,7 +17,7 @@ ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {})
 local function remove(i, entry, field)
     redis.call('ZREM', KEYS.timeout_set, entry)
     if kind_of(field) ~= 'p' then
-        remove_note(payload_of(entry), due_of(field), ARGV[i])
+        remove_note_of(ARGV[i], field)
     end
     redis.call('HDEL', KEYS.jobs, ARGV[i])
     reply[i - 2] = 1
@@ -47,7 +47,7 @@ for i = 4, #ARGV do
                     remove_holder_note(holder)
                     remove_holder(holder)
                 elseif stale then
-                    remove_note(payload_of(entry_of(field)), due_of(field), ARGV[i])
+                    remove_note_of(ARGV[i], field)
                 end
                 -- By the field of one that may be ready, a sweep finds what travels with it.
                 if holder or stale or field and kind_of(field) ~= 'd' then

@@ -60,7 +60,7 @@ if withdrawn ~= '' then
     if field then
         redis.call('HDEL', KEYS.jobs, ARGV[7])
         if kind_of(field) ~= 'p' then
-            remove_note(payload_of(withdrawn), due_of(field), ARGV[7])
+            remove_note_of(ARGV[7], field)
         end
     end
 end

@@ -181,7 +181,7 @@ local function refuse(i, error, added)
         -- A field without an entry does no harm.
         redis.pcall('HDEL', KEYS.jobs, change.id)
         if change.data then
-            pcall(remove_note, payload_of(change.entry), change.due, change.id)
+            pcall(remove_note, payload_of(change.entry), change.due, change.id, change.kind == 'h')
         end
     end
     if i == 1 then
@@ -195,12 +195,12 @@ end
 -- Returns the server's error, or nil.
 local function note(change)
     if change.old and kind_of(change.old_field) ~= 'p' then
-        remove_note(payload_of(entry_of(change.old_field)), due_of(change.old_field), change.id)
+        remove_note_of(change.id, change.old_field)
     end
     if change.holder then
         remove_holder_note(change.holder)
     elseif change.stale then
-        remove_note(payload_of(entry_of(change.stale)), due_of(change.stale), change.id)
+        remove_note_of(change.id, change.stale)
     end
     if not change.data then
         return nil
@@ -217,7 +217,7 @@ local function is_kept(change, due)
     if is_kept then
         reply[change.place + 1] = due
         if change.data then
-            remove_note(payload_of(change.entry), change.due, change.id)
+            remove_note(payload_of(change.entry), change.due, change.id, change.kind == 'h')
             change.due = due
             note({entry = change.entry, due = due, id = change.id, data = change.data, expires = change.expires})
         end

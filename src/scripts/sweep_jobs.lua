@@ -93,7 +93,7 @@ local function look_for_entries()
         if not scores[n] and (is_gone or not (payload and may_be_ready(payload))) then
             stale[#stale + 1] = id
             if payload then
-                remove_note(payload, due_of(field), id)
+                remove_note_of(id, field)
             end
         end
     end

@@ -59,7 +59,7 @@ end
 -- What travels with a payload that is ready does so no longer.
 local function remove_holder_note(holder)
     if holder.state == 'ready' then
-        remove_note(holder.payload, holder.at, holder.id)
+        remove_note(holder.payload, holder.at, holder.id, true)
     end
 end
 

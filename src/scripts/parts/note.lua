@@ -1,6 +1,6 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
 -- Provides  HOLDS, DISCARDED, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, first_note,
---           next_notes, add_note, remove_first_note, last_note, remove_note, move_note
+--           next_notes, add_note, remove_first_note, last_note, remove_note, remove_note_of, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
 -- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
 -- the one that is due first, behind '1' if there are others, and '0' otherwise. Those are in a sorted set, whose members all have
@@ -109,32 +109,45 @@ local function begin_of(due, id)
     return packed_time(due) .. string.char(#id) .. id
 end
 
--- The last of the later notes of this payload that are of this job, due at this time; or nil.
-local function last_note(sha1, due, id)
-    local begin = sha1 .. begin_of(due, id)
-    local member = redis.call('ZRANGE', KEYS.more_notes, '(' .. begin .. '\255', '[' .. begin, 'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
-    return member and string.sub(member, 41)
+-- The later note of this payload that is of this job, due at this time, and holds its id or does not; the last one that was offered, if
+-- there are several; or nil.
+local function last_note(sha1, due, id, holds)
+    local begin, last, offered = sha1 .. begin_of(due, id), nil, nil
+    for _, member in ipairs(redis.call('ZRANGE', KEYS.more_notes, '(' .. begin .. '\255', '[' .. begin, 'BYLEX', 'REV', 'LIMIT', 0, 16)) do
+        local data = string.sub(member, 41)
+        local at = struct.unpack('>I6', data, 9 + #id)
+        if has_flag(data, HOLDS) == holds and (not last or at > offered) then
+            last, offered = data, at
+        end
+    end
+    return last
 end
 
--- Removes the note of the job with this payload that is or was due at this time: the last one, if it was offered again for the same
--- time before its payload was claimed. Returns its data, or nil.
-local function remove_note(payload, due, id)
+-- Removes the note of the job with this payload that is or was due at this time, and holds its id or does not: the last one, if it was
+-- offered again for the same time before its payload was claimed. Returns its data, or nil.
+local function remove_note(payload, due, id, holds)
     local sha1 = redis.sha1hex(payload)
     local known = redis.call('HGET', KEYS.notes, sha1)
     if not known then
         return nil
     end
     local first, has_others = first_note(known)
-    local last = has_others and last_note(sha1, due, id)
+    local last = has_others and last_note(sha1, due, id, holds)
     if last then
         redis.call('ZREM', KEYS.more_notes, sha1 .. last)
         return last
     end
     local begin = begin_of(due, id)
-    if string.sub(first, 1, #begin) == begin then
+    if string.sub(first, 1, #begin) == begin and has_flag(first, HOLDS) == holds then
         remove_first_note(sha1, has_others)
         return first
     end
+end
+
+-- The same for the job of this field, with which something travels.
+local function remove_note_of(id, field)
+    local entry = entry_of(field)
+    return remove_note(string.sub(entry, 10 + string.byte(entry)), due_of(field), id, kind_of(field) == 'h')
 end
 
 -- The pending job of this id, with this field, is due at another time: its field and its note say so. This is the first write.
@@ -146,7 +159,7 @@ local function move_note(id, field, due)
     local payload = string.sub(entry, 10 + string.byte(entry))
     check_notes()
     redis.call('HSET', KEYS.jobs, id, field_of(kind, first_of(field), due, entry))
-    local data = remove_note(payload, due_of(field), id)
+    local data = remove_note_of(id, field)
     if data then
         add_note(payload, packed_time(due) .. string.sub(data, 7))
     end

@@ -105,18 +105,19 @@ local function are_free(claims, count)
     return true
 end
 
--- Whether the note of this job, which has this field, is of its pending entry, which has this due time, or is not there. Nothing travels
--- with the entry if the field says so. That of a job that holds its id is the only one of this id. Any other may have been offered again
--- for the same time: then the last note is that of the entry.
+-- Whether the note of this job, which has this field, is of its pending entry, which has this due time, or is not there. The field says
+-- whether anything travels with the entry, and whether that holds its id: then there is one such note. Any other may have been offered
+-- again for the same time: then the last note is that of the entry.
 local function is_pending(job, field, due)
-    if not due or field and kind_of(field) == 'p' and entry_of(field) == job.entry then
+    local kind, holds = field and has_entry(field) and entry_of(field) == job.entry and kind_of(field), has_flag(job.data, HOLDS)
+    if not due or kind == 'p' or kind and (kind == 'h') ~= holds then
         return false
-    elseif has_flag(job.data, HOLDS) then
+    elseif holds then
         return true
     elseif tonumber(due) ~= due_in(job.data) then
         return false
     end
-    local last = last_note(job.sha1, due, job.id)
+    local last = last_note(job.sha1, due, job.id, false)
     return not last or job.is_later and last == job.data
 end
 

@@ -16,7 +16,7 @@ local function note_again(payload, data, id, field)
     end
     local held = redis.pcall('HSET', KEYS.jobs, id, field_of('h', first_of(field), due_in(data), entry_with(id, payload)))
     if type(held) == 'table' then
-        pcall(remove_note, payload, due_in(data), id)
+        pcall(remove_note, payload, due_in(data), id, true)
         return held
     end
 end
@@ -38,7 +38,7 @@ local function make_ready(record, message, has_begun)
     local pushed = redis.pcall('LPUSH', KEYS.target, payload)
     if type(pushed) == 'table' then
         if data then
-            pcall(remove_note, payload, due_in(data), id_in(data))
+            pcall(remove_note, payload, due_in(data), id_in(data), has_flag(data, HOLDS))
         end
         if id then
             redis.pcall('HSET', KEYS.jobs, id, field)

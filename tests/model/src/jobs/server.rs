@@ -333,30 +333,34 @@ impl Server {
         }
     }
 
-    /// The last of the later notes of this payload that are of this job, due at this time.
-    fn last_note(&self, payload: Payload, due: Time, id: JobId) -> Option<Note> {
+    /// The later note of this payload that is of this job, due at this time; the last one that was offered.
+    fn last_note(&self, payload: Payload, due: Time, id: JobId, holds: bool) -> Option<Note> {
         let (_, others) = self.notes.get(&payload)?;
-        others.iter().rfind(|note| (note.due, note.id) == (due, id)).copied()
+        let notes = others.iter().filter(|note| (note.due, note.id, note.holds) == (due, id, holds));
+        notes.max_by_key(|note| (note.offered, **note)).copied()
     }
 
-    fn remove_note(&mut self, payload: Payload, due: Time, id: JobId) -> Option<Note> {
-        let last = self.last_note(payload, due, id);
+    fn remove_note(&mut self, payload: Payload, due: Time, id: JobId, holds: bool) -> Option<Note> {
+        let last = self.last_note(payload, due, id, holds);
         let (first, others) = self.notes.get_mut(&payload)?;
         if let Some(last) = last {
             others.remove(&last);
             return Some(last);
         }
         let first = *first;
-        ((first.due, first.id) == (due, id)).then(|| {
+        ((first.due, first.id, first.holds) == (due, id, holds)).then(|| {
             self.remove_first_note(payload);
             first
         })
     }
 
     /// What travelled with the job of this field does so no longer.
-    fn remove_note_of(&mut self, id: JobId, field: Field) {
-        if let Field::Entry { kind: Kind::Free | Kind::Holds, due, payload, .. } = field {
-            self.remove_note(payload, due, id);
+    fn remove_note_of(&mut self, id: JobId, field: Field) -> Option<Note> {
+        match field {
+            Field::Entry { kind: kind @ (Kind::Free | Kind::Holds), due, payload, .. } => {
+                self.remove_note(payload, due, id, kind == Kind::Holds)
+            }
+            _ => None,
         }
     }
 
@@ -472,11 +476,11 @@ impl Server {
             _ => {}
         }
         match (&pending, &holder, field) {
-            (Some(_), _, Some(field)) => self.remove_note_of(id, field),
+            (Some(_), _, Some(field)) => drop(self.remove_note_of(id, field)),
             (None, Some(Holder::Ready(old, due)), _) => {
-                self.remove_note(*old, *due, id);
+                self.remove_note(*old, *due, id, true);
             }
-            (None, None, Some(field)) if self.is_stale(field) => self.remove_note_of(id, field),
+            (None, None, Some(field)) if self.is_stale(field) => drop(self.remove_note_of(id, field)),
             _ => {}
         }
         if kind != Kind::Plain {
@@ -520,11 +524,10 @@ impl Server {
     pub fn reschedule(&mut self, id: JobId, delay: Time) -> bool {
         let due = self.clock + delay;
         if let Some((payload, _)) = self.pending_of(id) {
-            if let Some(Field::Entry { kind: kind @ (Kind::Free | Kind::Holds), first, due: old, .. }) =
-                self.jobs.get(&id).copied()
-            {
+            let field = self.jobs.get(&id).copied();
+            if let Some(field @ Field::Entry { kind: kind @ (Kind::Free | Kind::Holds), first, .. }) = field {
                 self.jobs.insert(id, Field::Entry { kind, first, due, payload });
-                if let Some(note) = self.remove_note(payload, old, id) {
+                if let Some(note) = self.remove_note_of(id, field) {
                     self.add_note(payload, Note { due, ..note });
                 }
             }
@@ -723,15 +726,21 @@ impl Server {
     /// Whether this note is of the pending entry of its job.
     fn is_pending(&self, protocol: &Protocol, payload: Payload, note: Note, is_first: bool) -> bool {
         let Some(due) = self.pending.get(&(note.id, payload)) else { return false };
-        let is_plain = |field: &Field| matches!(field, Field::Entry { kind: Kind::Plain, payload: other, .. } if *other == payload);
-        if protocol.tells_plain_entries && self.jobs.get(&note.id).is_some_and(is_plain) {
-            return false;
-        } else if note.holds {
-            return true;
-        } else if *due != note.due {
-            return false;
+        match self.jobs.get(&note.id) {
+            Some(Field::Entry { kind, payload: other, .. })
+                if protocol.tells_plain_entries
+                    && *other == payload
+                    && (*kind == Kind::Plain || (*kind == Kind::Holds) != note.holds) =>
+            {
+                false
+            }
+            _ if note.holds => true,
+            _ if *due != note.due => false,
+            _ => {
+                let last = self.last_note(payload, *due, note.id, false);
+                last.is_none_or(|last| !is_first && last == note)
+            }
         }
-        self.last_note(payload, *due, note.id).is_none_or(|last| !is_first && last == note)
     }
 
     /// The first note of this payload whose job is not pending, and whether another job of its id is.
