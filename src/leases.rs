@@ -186,7 +186,9 @@ impl Leases {
         for (member, held) in &mut self.held {
             let extends = held.extend_until.is_none_or(|until| now < until);
             let is_old = held.lease.is_over(now + self.length * 5 / 6);
-            if !held.extending && extends && (is_old || held.is_doubtful) {
+            // One that the handler has extended for longer is asked for, too: that does not change it.
+            let is_longer = !held.lease.is_over(now + self.length);
+            if !held.extending && (extends && is_old || (extends || is_longer) && held.is_doubtful) {
                 held.extending = true;
                 held.asked = std::mem::take(&mut held.is_doubtful);
                 extend.push(ToExtend { member: *member, holds: held.holds.clone() });
@@ -324,6 +326,22 @@ mod tests {
         let _early = leases.add(member(3), job(), after(begun, 20));
         let _late = leases.add(member(4), job(), after(begun, 22));
         assert_eq!(members(leases.due(after(begun, 24))), [member(3)]);
+    }
+
+    /// Nothing extends it by itself any more.
+    #[test]
+    fn a_lease_that_its_handler_has_extended_is_asked_for() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, Duration::ZERO);
+        let lease = leases.add(member(1), Some(Bytes::from_static(b"job")), begun);
+        leases.on_unheard(after(begun, 1));
+        assert_eq!(leases.due(after(begun, 1)), [], "that would make it longer");
+        leases.on_extended_by_hand(&member(1), after(begun, 1000));
+        assert_eq!(members(leases.due(after(begun, 11))), [member(1)]);
+        leases.on_extended(&member(1), after(begun, 11), true);
+        assert_eq!(leases.due(after(begun, 21)), [], "it was asked for");
+        leases.end(after(begun, 999));
+        assert!(!lease.is_told());
     }
 
     #[test]

@@ -53,44 +53,44 @@ scripts! {
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "77b425cc4f37ef7d4353fc33829d2c3ae2276810",
+    OFFER_JOBS: "b6bd855362705beead0210338600a4548241dc10",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
-        ["parts/max_pending", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
+        ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "7c2426e05c24ff17a33bae6e7535c588e9937244",
+    OFFER_THROTTLED: "070192e191dd0cbe824eb1bb68295256d2d2ae3f",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
-        ["parts/max_pending", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
+        ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "eee44d301ba765a5240fabaa2c89c004bac6024d",
+    OFFER_HELD: "15f6d9b417fbcf2d83d1881d2997ba3eb92daed9",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
-        ["parts/max_pending", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
+        ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "0b47bdfb9000199dbfc1146c667fc9235f32f981",
+    CANCEL_JOBS: "d830ae464d9f8493d52cd126462f3147b0785e98",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
-        ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
+        ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "5d3269b4654c7b26dec9b282afe40e18b7702fb1",
+    JOB_STATES: "cb7ad3123253a3f8982f9786301f9c207fbe2251",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
-        ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
+        ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
-    READ_JOB: "c527b81f5e13d07fdc0837621e61a55385013fe5", [timeout_set, jobs], ["parts/field", "parts/job", "read_job"];
+    READ_JOB: "524245b956451801e811a933c6bd309f00ddaf0f", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "4fe8ccc08cc6d80cee64fd0d347e0ad4ea7ae5fc",
+    SWEEP_JOBS: "80dea9d244c30be76a16f4169a7e05bdd1afbc08",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
-        ["parts/entry", "parts/now", "parts/clock", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "d18c6d76373e378e9267d00efa8a5f807d57587a",
+        ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
+    RESCHEDULE_JOB: "2c0e0ddbfddc393ca44a3036ab5275cafb75d0f9",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
-        ["parts/entry", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
+        ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "235c79dc74f7a2634f8ab070ec9bbf55ba2111e6",
+    CHANGE_SCHEDULE: "77109b6658c4c365f839acd6670c88de456aa8ce",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
-        ["parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/held_offers",
+        ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
     CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
-    RESCHEDULE: "0cd18f52d8274363d2476e96985199c0e0fa1e49", [timeout_set, channel, jobs, notes, more_notes], ["parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "ff4a7a8e010184bee74ae6063fb85ab5e862290d", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -120,10 +120,10 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "f1e2af6a2b51fff1aa341d5f7c99d0bdabcd94c3",
+    RECEIVE: "7ba39911812f993ff75c244476dd40e50bd1f6f0",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
-        ["receive/begin", "parts/scan", "parts/apart", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/dead",
+        ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
          "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],
@@ -132,18 +132,18 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "21c4d4075dd5cb121e62322c88ed4a6efcfe87cb",
+    REQUEUE_DEAD: "806efc91cf95a8584d44a5909a317c3f5a52d0f7",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
-        ["parts/permitted", "parts/letter", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
+        ["parts/permitted", "parts/letter", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
     REMOVE_MESSAGE: "9cd65365111ca329c1c3518d280b7b33a05489ac",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: "b791a450b5605a0cb859210d2570bc37a34d7b08",
+    RELEASE_ALL: "1cc646b1d5933981f4218daeb3d8da5d1d90756b",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
-        ["parts/permitted", "parts/field", "parts/note", "receive/record", "receive/jobs", "release_all"];
+        ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
     TAKE_ANY: "4f582e70d8778fe2cc3fd35b026dc2ac7d79dcf9", [], ["take_any"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",

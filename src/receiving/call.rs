@@ -125,14 +125,17 @@ impl Turn {
             .number(extended.len())
             .args(self.acknowledge.iter().map(|to_settle| to_settle.member.bytes()))
             .args(self.extend.iter().map(|one| one.member.bytes()));
-        for ToSettle { member, settlement, .. } in &self.settle {
+        let none = Bytes::new;
+        for ToSettle { member, settlement, holds, .. } in &self.settle {
             let (verb, ms, reason, error) = match settlement {
-                Settlement::Acknowledge => ("a", 0, "", ""),
-                Settlement::Retry { after_ms, error } => ("f", *after_ms, "", &**error),
-                Settlement::Snooze { after_ms } => ("s", *after_ms, "", ""),
-                Settlement::Reject { reason, error } => ("x", 0, *reason, &**error),
-                Settlement::Extend { by_ms } => ("e", *by_ms, "", ""),
-                Settlement::Unread => ("u", 0, "", ""),
+                Settlement::Acknowledge => ("a", 0, none(), ""),
+                Settlement::Retry { after_ms, error } => ("f", *after_ms, none(), &**error),
+                Settlement::Snooze { after_ms } => ("s", *after_ms, none(), ""),
+                Settlement::Reject { reason, error } => {
+                    ("x", 0, Bytes::from_static(reason.as_bytes()), &**error)
+                }
+                Settlement::Extend { by_ms } => ("e", *by_ms, holds.clone().unwrap_or_default(), ""),
+                Settlement::Unread => ("u", 0, none(), ""),
             };
             call = call.arg(verb).arg(member.bytes()).number(ms).arg(reason);
             call = call.arg(error.to_owned());

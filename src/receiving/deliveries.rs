@@ -132,7 +132,7 @@ impl Deliveries {
         }
         for (to_settle, result) in turn.settle.into_iter().zip(&mut settled) {
             match (&to_settle.settlement, &result) {
-                (Settlement::Extend { by_ms }, Ok(Settled::Done)) => {
+                (Settlement::Extend { by_ms }, Ok(Settled::Done | Settled::Cancelled)) => {
                     let safe_until = sent + Duration::from_millis(*by_ms);
                     self.leases.on_extended_by_hand(&to_settle.member, safe_until);
                 }
@@ -140,6 +140,9 @@ impl Deliveries {
                     self.leases.on_extended(&to_settle.member, sent, false);
                 }
                 _ => {}
+            }
+            if result == Ok(Settled::Cancelled) {
+                self.leases.cancel(|id| id == to_settle.member.id());
             }
             self.count(&to_settle.settlement, &result);
             answers.push((to_settle.answer, result));

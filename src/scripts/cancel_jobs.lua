@@ -17,7 +17,7 @@ ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {})
 local function remove(i, entry, field)
     redis.call('ZREM', KEYS.timeout_set, entry)
     if kind_of(field) ~= 'p' then
-        remove_note(payload_of(entry), due_of(field), ARGV[i])
+        remove_note_of(ARGV[i], field)
     end
     redis.call('HDEL', KEYS.jobs, ARGV[i])
     reply[i - 2] = 1
@@ -42,13 +42,17 @@ for i = 4, #ARGV do
             elseif holder and holder.state == 'running' then
                 reply[i - 2] = request(ARGV[i], field, holder.message)
             else
+                local stale = not holder and field and is_stale(field, now / 1000)
                 if holder then
                     remove_holder_note(holder)
                     remove_holder(holder)
-                elseif field and kind_of(field) == 'h' and has_entry(field) then
-                    remove_note(payload_of(entry_of(field)), due_of(field), ARGV[i])
+                elseif stale then
+                    remove_note_of(ARGV[i], field)
                 end
-                redis.call('HDEL', KEYS.jobs, ARGV[i])
+                -- By the field of one that may be ready, a sweep finds what travels with it.
+                if holder or stale or field and kind_of(field) ~= 'd' then
+                    redis.call('HDEL', KEYS.jobs, ARGV[i])
+                end
                 reply[i - 2] = holder and 1 or 0
             end
         elseif from < 0 then

@@ -38,7 +38,9 @@ if record ~= '' then
     -- Changes nothing, but fails if the memory is full: after the next command, nothing would.
     redis.call('SET', KEYS.scratch, '', 'XX')
 end
-if hold then
+local field = withdrawn ~= '' and redis.call('HGET', KEYS.jobs, ARGV[7])
+field = field and has_entry(field) and entry_of(field) == withdrawn and field
+if hold or field and kind_of(field) ~= 'p' then
     check_notes()
     redis.call('HDEL', KEYS.control, '')
 end
@@ -55,9 +57,11 @@ end
 if withdrawn ~= '' then
     redis.call('ZREM', KEYS.timeout_set, withdrawn)
     redis.call('LREM', KEYS.ordered_list, -1, withdrawn)
-    local field = redis.call('HGET', KEYS.jobs, ARGV[7])
-    if field and entry_of(field) == withdrawn then
+    if field then
         redis.call('HDEL', KEYS.jobs, ARGV[7])
+        if kind_of(field) ~= 'p' then
+            remove_note_of(ARGV[7], field)
+        end
     end
 end
 local is_new = {}

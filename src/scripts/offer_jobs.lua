@@ -64,13 +64,13 @@ for i = 7, #ARGV, 4 do
             elseif KNOWS_HOLDERS then
                 holder = holder_of(id, field, now)
                 if holder then
-                    first, known_id, known_field = holder.first, id, field
+                    -- With 'debounce', what is not pending any more is another burst.
+                    first, known_id, known_field = policy ~= 'debounce' and holder.first or nil, id, field
                 end
             end
         end
     end
     if policy == 'debounce' then
-        -- What is not pending any more is another burst.
         due = math.max(now, math.min(due, (pending and first or now) + max_wait))
     end
     local outcome, at = 'stored', due
@@ -117,7 +117,7 @@ for i = 7, #ARGV, 4 do
         local change = {
             id = id, entry = entry, due = due, first = first or now, old = pending, old_field = pending and field, holder = holder,
             -- Somebody has taken its payload without what travels with it.
-            stale = not pending and not holder and field and kind_of(field) == 'h' and has_entry(field) and field,
+            stale = not pending and not holder and field and is_stale(field, now) and field,
             throttle = throttle, place = #reply + 1, data = data ~= '' and data, expires = expires, kind = 'p',
         }
         if change.data then
@@ -159,6 +159,11 @@ if replaces or #changes > 1 then
         check_notes()
     end
     ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {'RPUSH'})
+    for _, change in ipairs(changes) do
+        if change.holder then
+            check_holder(change.holder)
+        end
+    end
     redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
     if known_id then
         redis.call('HSET', KEYS.jobs, known_id, known_field) -- the same
@@ -171,16 +176,16 @@ end
 
 -- A write was refused: the first one of its kind, so no other job is stored if it is of the first job.
 local function refuse(i, error, added)
-    local undone = 0
-    if i == 1 then
-        if not changes[1].old and not changes[1].holder then
-            -- A field without an entry does no harm, and neither does a note.
-            redis.pcall('HDEL', KEYS.jobs, changes[1].id)
-            if changes[1].data then
-                pcall(remove_note, payload_of(changes[1].entry), changes[1].due, changes[1].id)
-            end
+    local undone, change = 0, changes[i]
+    if not change.old and not change.holder and (i == 1 or not added) then
+        -- A field without an entry does no harm.
+        redis.pcall('HDEL', KEYS.jobs, change.id)
+        if change.data then
+            pcall(remove_note, payload_of(change.entry), change.due, change.id, change.kind == 'h')
         end
-        undone = (not added or type(redis.pcall('ZREM', KEYS.timeout_set, changes[1].entry)) == 'number') and 1 or 0
+    end
+    if i == 1 then
+        undone = (not added or type(redis.pcall('ZREM', KEYS.timeout_set, change.entry)) == 'number') and 1 or 0
     end
     redis.call('SET', KEYS.receipt, cmsgpack.pack({false, error, undone}), 'PX', ARGV[2])
     return {false, error, undone}
@@ -190,12 +195,12 @@ end
 -- Returns the server's error, or nil.
 local function note(change)
     if change.old and kind_of(change.old_field) ~= 'p' then
-        remove_note(payload_of(entry_of(change.old_field)), due_of(change.old_field), change.id)
+        remove_note_of(change.id, change.old_field)
     end
     if change.holder then
         remove_holder_note(change.holder)
     elseif change.stale then
-        remove_note(payload_of(entry_of(change.stale)), due_of(change.stale), change.id)
+        remove_note_of(change.id, change.stale)
     end
     if not change.data then
         return nil
@@ -212,7 +217,7 @@ local function is_kept(change, due)
     if is_kept then
         reply[change.place + 1] = due
         if change.data then
-            remove_note(payload_of(change.entry), change.due, change.id)
+            remove_note(payload_of(change.entry), change.due, change.id, change.kind == 'h')
             change.due = due
             note({entry = change.entry, due = due, id = change.id, data = change.data, expires = change.expires})
         end

@@ -12,7 +12,7 @@
 --        9 what the clock showed when this receiver was last answered, epoch ms, or 0; 10 how many ms later it meant to call
 --        11 how many deliveries to acknowledge, a; 12 to extend, e; 13 to settle in another way, s
 --        14 how many of those to acknowledge are jobs that hold their ids, h; 15 of those to extend, j
---        16.. a members, e members, then s times: verb, member, ms, reason, error; then h times: its number among the a, id; then
+--        16.. a members, e members, then s times: verb, member, ms, reason (of an extension, the id that is held), error; then h times: its number among the a, id; then
 --        j times: its number among the e, id
 -- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
 --        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead

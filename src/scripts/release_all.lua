@@ -50,11 +50,12 @@ if #retries == 0 and #ended == 0 and waiting == 0 then
 end
 redis.call('LLEN', KEYS.target)
 redis.call('HLEN', KEYS.messages)
-ensure_permitted({'ZREM', 'HDEL'}, {'LPUSH'})
+ensure_permitted({'ZREM'}, {'LPUSH'})
+redis.call('HDEL', KEYS.messages, '') -- changes nothing, but fails without the permission
 local released, looked_at, bytes = 0, 0, 0
 
 -- Gives back what members of the leases or retries name, if that is still there. Those of the leases name
--- deliveries: an id, and a delivery number. Returns whether there was room for all of it.
+-- deliveries: an id, and a delivery number. Returns whether that was all of it; if the server refused one, also its error.
 local function release(members, are_deliveries)
     for _, member in ipairs(members) do
         local id = are_deliveries and string.sub(member, 1, 16) or member
@@ -67,8 +68,10 @@ local function release(members, are_deliveries)
         -- Once, also if it is in both sets.
         if record and is_readable(record) and not is_other then
             if not end_cancelled(record, id) then
-                redis.call('LPUSH', KEYS.target, payload_in(record))
-                make_ready(record, id, true)
+                local refused = make_ready(record, id, true)
+                if refused then
+                    return false, refused
+                end
                 released = released + 1
                 redis.call('HDEL', KEYS.messages, id)
             end
@@ -83,8 +86,12 @@ local function release(members, are_deliveries)
     return true
 end
 
-if not release(retries, false) or not release(ended, true) then
-    return {released, looked_at}
+local is_all, refused = release(retries, false)
+if is_all then
+    is_all, refused = release(ended, true)
+end
+if not is_all then
+    return refused or {released, looked_at}
 end
 for _ = 1, math.min(waiting, 1000) do
     local payload = bytes <= MOST_BYTES and redis.call('RPOPLPUSH', KEYS.inbox, KEYS.target)

@@ -8,7 +8,10 @@
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 ensure_permitted({'ZREM', 'HDEL'}, {})
-redis.call('ZADD', KEYS.retries, 'XX', 0, '') -- changes nothing, but fails without the permission
+-- These change nothing, but fail without the permission.
+redis.call('ZADD', KEYS.retries, 'XX', 0, '')
+redis.call('ZREM', KEYS.dead, '')
+redis.call('HDEL', KEYS.dead_messages, '')
 local MOST_BYTES = 4194304
 local gone, added, bytes = 0, false, 0
 

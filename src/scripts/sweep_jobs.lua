@@ -6,7 +6,7 @@
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
 --        not agree, or 0}
 -- Clock  the server's (TIME)
--- Cost   O(1) for each field; no more than about 1 MB of them; native scans of parts of the target for up to 5 ms. The calls of all
+-- Cost   O(1) for each field; no more than about 1 MB of them; native scans of parts of the target for up to 10 ms. The calls of all
 --        clients take one hundredth of the server's time
 -- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to read its field, so a pass
 -- looks for those that are due; and for all if there are few, or most ids are stale.
@@ -18,6 +18,7 @@ local SCAN_TIME = 5000 -- µs for that
 local NOTES = 500 -- notes that one call looks at, about
 local LOOKED_AT = '-' -- the cursor of the jobs, as long as notes are left
 local OLD = 604800000 -- ms: no payload whose job does not hold its id has its data for longer
+local EQUAL = 1000 -- equal payloads that are counted
 
 local now_ms = math.floor(now / 1000)
 local cursor, next_call, foreign, notes_at = unpack(redis.call('HMGET', KEYS.control, 'jobs', 'jobs-at', 'foreign', 'notes-at'))
@@ -63,6 +64,16 @@ local function may_be_ready(payload)
         or redis.call('LPOS', KEYS.target, payload, 'RANK', -1, 'MAXLEN', SCANNED)
 end
 
+-- How many payloads are in the target or the inbox that are equal to this one; nil if there may be more than are counted.
+local function ready_count(payload)
+    scan_till = scan_till or spent() + SCAN_TIME
+    if length + waiting > 2 * SCANNED or spent() > scan_till then
+        return nil
+    end
+    local ready = #redis.call('LPOS', KEYS.inbox, payload, 'COUNT', 0) + #redis.call('LPOS', KEYS.target, payload, 'COUNT', 0)
+    return ready <= EQUAL and ready or nil
+end
+
 local function read(from, number)
     return redis.call('HSCAN', KEYS.jobs, from, 'COUNT', number)
 end
@@ -77,10 +88,12 @@ local function look_for_entries()
     for n, job in ipairs(found) do
         local id, field = unpack(job)
         local payload = not scores[n] and kind_of(field) ~= 'p' and payload_of(entries[n])
-        if not scores[n] and not (payload and may_be_ready(payload)) then
+        -- An entry that was not due has been removed, and an equal payload is another one.
+        local is_gone = due_of(field) > now_ms + AHEAD or kind_of(field) == 'd' and due_of(field) < now_ms - OLD
+        if not scores[n] and (is_gone or not (payload and may_be_ready(payload))) then
             stale[#stale + 1] = id
             if payload then
-                remove_note(payload, due_of(field), id)
+                remove_note_of(id, field)
             end
         end
     end
@@ -112,32 +125,73 @@ end
 
 -- Notes of payloads that somebody has taken without them.
 local notes_next = '0'
+
+-- The field that belongs to the note with this data, or nil.
+local function field_with(sha1, data)
+    local field = redis.call('HGET', KEYS.jobs, id_in(data))
+    local is_its = field and has_entry(field) and kind_of(field) ~= 'p' and due_of(field) == due_in(data)
+        and redis.sha1hex(payload_of(entry_of(field)) or '') == sha1
+    return is_its and field or nil
+end
+
+local function is_stale(data, field)
+    local is_old = length + waiting == 0 or due_in(data) > now_ms or due_in(data) < now_ms - OLD
+    return not field and (has_flag(data, HOLDS) or is_old)
+end
+
+-- How many of the first notes of this payload are of payloads that are gone: as many as there are more notes of what was due, and is not
+-- pending, than equal payloads which are ready. Whoever takes these takes the first ones, as a rule.
+local function surplus(sha1, first, payload)
+    local ready = ready_count(payload)
+    if not ready then
+        return 0
+    end
+    local datas, entries = next_notes(sha1, nil, ready + NOTES), {}
+    table.insert(datas, 1, first)
+    for n, data in ipairs(datas) do
+        entries[n] = entry_with(id_in(data), payload)
+    end
+    local dues = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries))
+    local was_due = 0
+    while was_due < #datas and not dues[was_due + 1] and due_in(datas[was_due + 1]) <= now_ms do
+        was_due = was_due + 1
+    end
+    return math.max(0, was_due - ready)
+end
+
+-- Removes the first notes of this payload that are of none, and the ids that were theirs.
+local function sweep_notes(sha1, known)
+    local gone = nil
+    for _ = 1, NOTES do
+        local data, has_others = first_note(known)
+        local field = field_with(sha1, data)
+        if not is_stale(data, field) then
+            if not gone then
+                gone = field and has_others and surplus(sha1, data, payload_of(entry_of(field))) or 0
+            end
+            if gone == 0 then
+                return
+            end
+            removed = removed + (field and redis.call('HDEL', KEYS.jobs, id_in(data)) or 0)
+        end
+        gone = gone and math.max(0, gone - 1)
+        remove_first_note(sha1, has_others)
+        known = redis.call('HGET', KEYS.notes, sha1)
+        if not known or spent() > 2 * SCAN_TIME then
+            return
+        end
+    end
+end
+
 if notes > 0 then
     local function read_notes(from, number)
         return redis.call('HSCAN', KEYS.notes, from, 'COUNT', number)
     end
     local some
     some, notes_next = scan(read_notes, is_cursor(notes_at) and notes_at or '0', NOTES)
-    local function is_stale(sha1, data)
-        local field = redis.call('HGET', KEYS.jobs, id_in(data))
-        local is_known = field and has_entry(field) and due_of(field) == due_in(data)
-            and redis.sha1hex(payload_of(entry_of(field)) or '') == sha1
-        local is_old = length + waiting == 0 or due_in(data) > now_ms or due_in(data) < now_ms - OLD
-        return not is_known and (has_flag(data, HOLDS) or is_old)
-    end
+    scan_till = nil
     for n = 1, #some, 2 do
-        local sha1, known = some[n], some[n + 1]
-        for _ = 1, NOTES do
-            local data, has_others = first_note(known)
-            if not is_stale(sha1, data) then
-                break
-            end
-            remove_first_note(sha1, has_others)
-            known = redis.call('HGET', KEYS.notes, sha1)
-            if not known or spent() > 2 * SCAN_TIME then
-                break
-            end
-        end
+        sweep_notes(some[n], some[n + 1])
     end
     redis.call('HSET', KEYS.control, 'notes-at', notes_next)
 end

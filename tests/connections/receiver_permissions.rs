@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use redelay::delayed_queue::JobState;
 use redelay::{BlockingQueue, Client, Delivery, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{TARGET, ms, soon};
+use redelay_support::{
+    CONTROL, DEAD_MESSAGES, HOUR, JOBS, MESSAGES, NOTES, RECEIPTS, SCRATCH, TARGET, ms, soon, text_queues,
+};
 
 /// Every command that a receiver uses, except those without which nothing works at all. The scripts name
 /// them.
@@ -294,6 +297,83 @@ async fn release_all() {
         Ok(None)
     })
     .await;
+}
+
+/// `HDEL` may be permitted for some keys only. What cannot be deleted is not there twice.
+#[tokio::test]
+async fn what_may_not_be_deleted_is_there_once() {
+    let rig = Rig::start().await;
+    if rig.server.version().major == 6 {
+        // It knows no permissions for some keys.
+        return;
+    }
+    let (client, _, delayed) = text_queues(&rig.server).await;
+    let of_user = rig.client.delayed_queue(&rig.ready);
+    let (in_messages, dead) = (["reject", "release", "replace"], ["requeue", "replace"]);
+    let ways = in_messages.map(|way| (MESSAGES, way)).into_iter().chain(dead.map(|way| (DEAD_MESSAGES, way)));
+    for (key, way) in ways {
+        rig.server.cmd(["FLUSHALL"]);
+        delayed.offer("x", Duration::ZERO).id("a").until_done().header("n", "1").await.unwrap();
+        let mut delivery = Some(soon(rig.ready.receiver().lease(HOUR).receive()).await.unwrap());
+        if way != "reject" {
+            let delivery = delivery.take().unwrap();
+            if key == MESSAGES { delivery.retry_after(HOUR).await } else { delivery.reject("no").await }
+                .unwrap();
+        }
+        rig.server.cmd(["ACL", "SETUSER", "user", "-hdel", &all_but(key)]);
+        let refused = match (way, delivery) {
+            ("reject", Some(delivery)) => delivery.reject("no").await.err(),
+            ("release", _) => rig.ready.release_all().await.err(),
+            ("requeue", _) => rig.ready.dead_letters().requeue_all(1).await.err(),
+            _ => of_user.offer("y", HOUR).id("a").until_done().replace().await.err(),
+        };
+        let refused = refused.map(|error| error.kind());
+        assert_eq!(refused, Some(ErrorKind::Refused), "{way} of {key}");
+        rig.server.cmd(["ACL", "SETUSER", "user", "clearselectors", "+@all"]);
+        assert_eq!(delayed.len().await.unwrap(), 0, "{way} of {key}");
+        if way != "reject" && key == MESSAGES {
+            assert!(delayed.job("a").run_now().await.unwrap(), "{way} of {key}");
+        }
+        assert_eq!(rig.drain().await, [("x".to_owned(), 1)].into(), "{way} of {key}");
+    }
+    client.shutdown().await;
+    rig.client.shutdown().await;
+}
+
+/// A selector that permits `HDEL` for all keys of the queue but this one.
+fn all_but(key: &str) -> String {
+    let all = [MESSAGES, DEAD_MESSAGES, RECEIPTS, CONTROL, JOBS, NOTES, SCRATCH];
+    let others = all.iter().filter(|other| **other != key).map(|other| format!(" ~{other}"));
+    format!("(+hdel{})", others.collect::<String>())
+}
+
+/// What travels with a message goes back with it, or both stay.
+#[tokio::test]
+async fn release_all_loses_nothing_that_travels() {
+    for command in ["zadd", "hset", "lpush", "hdel", "hget"] {
+        let rig = Rig::start().await;
+        let (client, _, delayed) = text_queues(&rig.server).await;
+        delayed.offer("x", Duration::ZERO).id("a").until_done().header("n", "1").await.unwrap();
+        let delivery = soon(rig.free.receiver().receive()).await.unwrap();
+        delivery.retry_after(HOUR).await.unwrap();
+        // Another one has the first note of the payload.
+        delayed.offer("x", HOUR).id("b").until_done().await.unwrap();
+        forbid(&rig, command);
+        let error = rig.ready.release_all().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "without {command}: {error}");
+        rig.permit();
+        assert_eq!(rig.ready.release_all().await.unwrap(), 1, "without {command}");
+        assert!(matches!(delayed.job("a").state().await.unwrap(), Some(JobState::Ready)), "{command}");
+        let delivery = soon(rig.free.receiver().receive()).await.unwrap();
+        assert_eq!(
+            (delivery.job_id(), delivery.header("n")),
+            (Some(&b"a"[..]), Some("1")),
+            "without {command}"
+        );
+        delivery.ack().await.unwrap();
+        client.shutdown().await;
+        rig.client.shutdown().await;
+    }
 }
 
 /// Without BLMOVE, a receiver asks.

@@ -1,6 +1,6 @@
 //! Jobs that hold their ids until they are done: each state, what each call answers in it, and who ends it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
 use redelay::worker::Context;
@@ -56,10 +56,14 @@ impl Held {
 
     /// Somebody asks to cancel the job, and no receiver hears it.
     fn request_unheard(&self) {
-        let field: Vec<u8> = self.server.get(["HGET", JOBS, "a"]);
+        self.request_unheard_of("a");
+    }
+
+    fn request_unheard_of(&self, id: &str) {
+        let field: Vec<u8> = self.server.get(["HGET", JOBS, id]);
         assert_eq!(field[0], b'm');
         let requested = [b"c", &field[1..]].concat();
-        let _: u64 = self.server.get([b"HSET", JOBS.as_bytes(), b"a", &requested]);
+        let _: u64 = self.server.get([b"HSET", JOBS.as_bytes(), id.as_bytes(), &requested]);
     }
 
     async fn receive(&self) -> Delivery<String> {
@@ -243,10 +247,38 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
         Some(true)
     );
     assert!(timeout(ms(50), other.cancelled()).await.is_err());
+
+    // Nothing extends it by itself any more: by the next extension that its handler asks for.
+    let receiver = held.ready.receiver().lease(HOUR).extend_for(Duration::ZERO);
+    held.delayed.offer("3", Duration::ZERO).id("c").until_done().await.unwrap();
+    let own = soon(receiver.receive()).await.unwrap();
+    held.request_unheard_of("c");
+    own.extend(HOUR).await.unwrap();
+    soon(own.cancelled()).await;
+    assert!(own.is_cancel_requested());
+    own.ack().await.unwrap();
     delivery.retry().await.unwrap();
     assert_eq!(held.is().await, None);
     other.ack().await.unwrap();
     held.is_free("by an extension").await;
+    held.client.shutdown().await;
+}
+
+/// A burst that replaces one waits for as long as any other.
+#[tokio::test]
+async fn what_is_not_pending_any_more_is_another_burst() {
+    let held = Held::new().await;
+    for state in ALL.into_iter().filter(|state| *state != Is::InFlight) {
+        let delivery = held.bring(state).await;
+        drop(delivery);
+        tokio::time::sleep(ms(2)).await;
+        let before = SystemTime::now();
+        let offer = held.delayed.offer("2", MINUTE).id("a").until_done().debounce(HOUR);
+        assert!(matches!(offer.await.unwrap(), Offered::Replaced(_)), "{state:?}");
+        let offered = held.delayed.job("a").get().await.unwrap().unwrap().offered;
+        assert_eq!(offered >= before, state != Is::Pending, "{state:?}");
+        assert!(held.delayed.job("a").cancel().await.unwrap().is_removed(), "{state:?}");
+    }
     held.client.shutdown().await;
 }
 

@@ -1,14 +1,14 @@
 //! What travels with a job is found by its payload. So whoever takes the payload without a receiver leaves a
 //! note behind: it holds no id, and what comes later does not get lost by it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use redelay::BlockingQueue;
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    CONTROL, HOUR, JOBS, MORE_NOTES, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, ms, soon,
-    text_queues,
+    CONTROL, HOUR, JOBS, MINUTE, MORE_NOTES, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, ms,
+    soon, still_builder, text_queues,
 };
 
 fn notes(server: &Server) -> usize {
@@ -197,6 +197,115 @@ async fn notes_that_nobody_has_read_are_swept() {
     })
     .await;
     sweeping.client.shutdown().await;
+    client.shutdown().await;
+}
+
+/// The note says when its job is due, and so does the entry that is pending under the same id. A field says
+/// that nothing travels with that one.
+#[tokio::test]
+async fn a_ready_job_keeps_what_a_plain_one_of_its_id_and_time_does_not_have() {
+    let server = Server::start();
+    let still = Queues::of_texts(still_builder(&server)).await;
+    let due = SystemTime::UNIX_EPOCH + HOUR;
+    for others in [false, true] {
+        let (client, _, delayed) = text_queues(&server).await;
+        if others {
+            // What is first among equal payloads is another one's.
+            delayed.offer_at("x", due - MINUTE).id("other").header("n", "0").await.unwrap();
+            ready(&server, 1).await;
+        }
+        delayed.offer_at("x", due).id("a").header("n", "1").await.unwrap();
+        ready(&server, 1 + usize::from(others)).await;
+        client.shutdown().await;
+        // It stays pending.
+        still.delayed.offer_at("x", due).id("a").await.unwrap();
+        for number in if others { &["0", "1"][..] } else { &["1"] } {
+            let delivery = receive(&still.ready).await;
+            assert_eq!(delivery.header("n"), Some(*number), "{others}");
+            delivery.ack().await.unwrap();
+        }
+        let (client, queue, _) = text_queues(&server).await;
+        let delivery = receive(&queue).await;
+        assert_eq!(delivery.header("n"), None, "{others}");
+        delivery.ack().await.unwrap();
+        assert_eq!((notes(&server), server.get::<usize, _>(["EXISTS", JOBS])), (0, 0), "{others}");
+        client.shutdown().await;
+    }
+    still.client.shutdown().await;
+}
+
+/// Entries that are due, and were not moved yet, come before what is ready.
+#[tokio::test]
+async fn many_overdue_jobs_hide_no_note() {
+    let server = Server::start();
+    let (client, _queue, delayed) = text_queues(&server).await;
+    let still = Queues::of_texts(still_builder(&server)).await;
+    delayed.offer("x", Duration::ZERO).id("a").until_done().await.unwrap();
+    ready(&server, 1).await;
+    client.shutdown().await;
+    for number in 0..100 {
+        let due = SystemTime::UNIX_EPOCH + ms(number);
+        still.delayed.offer_at("x", due).id(number.to_string()).until_done().await.unwrap();
+    }
+    assert_eq!(receive(&still.ready).await.job_id(), Some(&b"a"[..]));
+    still.client.shutdown().await;
+}
+
+/// Of equal payloads, the first ones are taken. So the first notes are stale, if there are more of them.
+#[tokio::test]
+async fn equal_payloads_that_java_takes_leave_nothing() {
+    let server = Server::start();
+    let (client, queue, delayed) = text_queues(&server).await;
+    for holds in [true, false] {
+        for number in 0..20 {
+            let offer = delayed.offer("x", ms(number)).id(number.to_string()).header("n", number.to_string());
+            if holds { offer.until_done() } else { offer }.await.unwrap();
+        }
+        delayed.offer("x", HOUR).id("later").header("n", "later").await.unwrap();
+        ready(&server, 20).await;
+        for _ in 0..17 {
+            server.cmd(["LPOP", TARGET]);
+        }
+        // A sweep looks at lists for a few ms only.
+        until_async("the first ones are swept", || async {
+            sweep(&server).await;
+            server.get::<usize, _>(["HLEN", JOBS]) == 4
+        })
+        .await;
+        assert_eq!(server.get::<usize, _>(["ZCARD", MORE_NOTES]), 3, "{holds}");
+        for number in 17..20 {
+            let delivery = receive(&queue).await;
+            assert_eq!(delivery.header("n"), Some(&*number.to_string()), "{holds}");
+            delivery.ack().await.unwrap();
+        }
+        assert!(delayed.job("later").cancel().await.unwrap().is_removed());
+        assert_eq!((notes(&server), server.get::<usize, _>(["EXISTS", JOBS, MORE_NOTES])), (0, 0));
+    }
+    client.shutdown().await;
+}
+
+/// A call that finds no job leaves what a sweep needs to find the note.
+#[tokio::test]
+async fn a_cancel_or_an_offer_leaves_no_note_behind() {
+    let server = Server::start();
+    let (client, queue, delayed) = text_queues(&server).await;
+    // There is always something ready.
+    queue.put("y").await.unwrap();
+    delayed.offer("x", Duration::ZERO).id("a").header("n", "1").await.unwrap();
+    ready(&server, 2).await;
+    server.cmd(["RPOP", TARGET]);
+    assert_eq!(delayed.job("a").cancel().await.unwrap(), Cancelled::NotFound);
+    until_async("the note is swept", || async {
+        sweep(&server).await;
+        server.get::<usize, _>(["EXISTS", JOBS, NOTES]) == 0
+    })
+    .await;
+
+    delayed.offer("x", HOUR).id("a").header("n", "1").await.unwrap();
+    assert!(delayed.remove("x").await.unwrap());
+    delayed.offer("z", Duration::ZERO).id("a").await.unwrap();
+    ready(&server, 2).await;
+    assert_eq!(notes(&server), 0, "an offer");
     client.shutdown().await;
 }
 

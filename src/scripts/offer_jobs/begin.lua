@@ -16,8 +16,7 @@ local function call_as_usual()
         local from, high, low = struct.unpack('>c1I2I4', data, 2)
         expires = high * 4294967296 + low + (from == 'n' and (base > 0 and base or now) or 0)
         kind, sha1 = string.byte(data) % 2 == 1 and 'h' or 'd', redis.sha1hex(string.sub(entry, 10 + #id))
-        note = '0' .. struct.pack('>I6B', due, #id) .. id .. string.sub(data, 1, 1) .. struct.pack('>I6I6', now, expires)
-            .. string.sub(data, 9)
+        note = '0' .. data_of(due, id, string.byte(data), now, expires, string.sub(data, 9))
         if 0 < expires and expires < due or redis.pcall('HGET', KEYS.notes, sha1) then
             return nil
         end
@@ -37,7 +36,7 @@ local function call_as_usual()
         return not refused
     end
     if (not note or is_done(redis.pcall('HSET', KEYS.notes, sha1, note)))
-        and is_done(redis.pcall('HSET', KEYS.jobs, id, kind .. struct.pack('>I6I6', now, due) .. entry)) then
+        and is_done(redis.pcall('HSET', KEYS.jobs, id, field_of(kind, now, due, entry))) then
         added = is_done(redis.pcall('ZADD', KEYS.timeout_set, 'NX', score, entry))
     end
     if not (added and is_done(redis.pcall('RPUSH', KEYS.ordered_list, entry))) then

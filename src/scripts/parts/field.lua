@@ -1,5 +1,5 @@
 -- The fields of the hash of jobs. A part of the scripts about jobs.
--- Provides  packed_time, field_of, claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message, is_newer_field
+-- Provides  AHEAD, claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message, is_newer_field
 -- The hash of jobs has for each id a field, which begins with its kind:
 --   'p'  a job whose id is free once it is due   'd'  the same, with data (see parts/note.lua), until a receiver claims it
 --   'h'  a job that holds its id until it is done: it is pending, or its payload is ready
@@ -9,17 +9,11 @@
 -- only while the entry is pending, or what parts/holder.lua says of 'h', 'm' and 'c' holds. To reschedule a job changes its score alone,
 -- unless it has data.
 local PENDING = 'pdh'
-
-local function packed_time(ms)
-    return struct.pack('>I2I4', math.floor(ms / 4294967296), ms % 4294967296)
-end
-
-local function field_of(kind, first, due, entry)
-    return kind .. packed_time(first) .. packed_time(due) .. entry
-end
+-- ms by which the clock of a Java client that moves entries may be ahead
+local AHEAD = 600000
 
 local function claimed_field(first, due, message)
-    return 'm' .. packed_time(first) .. packed_time(due) .. message
+    return field_of('m', first, due, message)
 end
 
 local function kind_of(field)

@@ -1,9 +1,7 @@
 -- Finds what holds the id of a job that is not pending any more. A part of the scripts about jobs, behind parts/entry, parts/field
 -- and parts/note.
--- Provides  KNOWS_HOLDERS, has_scanned_much, holder_of, remove_holder_note, remove_holder
+-- Provides  KNOWS_HOLDERS, has_scanned_much, holder_of, is_stale, check_holder, remove_holder_note, remove_holder
 local KNOWS_HOLDERS = true
--- ms by which the clock of a Java client that moves entries may be ahead
-local AHEAD = 600000
 -- elements of lists that one call searches, about
 local MUCH = 1000000
 local scanned = 0
@@ -40,10 +38,28 @@ local function holder_of(id, field, now)
     end
 end
 
+-- Whether the payload is gone whose entry this field names, and what travels with it waits for nobody. Nothing is pending under the id,
+-- and nothing holds it. Without a hold, the payload may be ready once it was due.
+local function is_stale(field, now)
+    local kind = has_entry(field) and kind_of(field)
+    return kind == 'h' or kind == 'd' and due_of(field) > now + AHEAD
+end
+
+-- Fails, before the first write, if the message may not be removed. Changes nothing. The permission may be for some keys only.
+local function check_holder(holder)
+    if holder.state == 'waiting' then
+        redis.call('ZREM', KEYS.retries, '')
+        redis.call('HDEL', KEYS.messages, '')
+    elseif holder.state == 'dead' then
+        redis.call('ZREM', KEYS.dead, '')
+        redis.call('HDEL', KEYS.dead_messages, '')
+    end
+end
+
 -- What travels with a payload that is ready does so no longer.
 local function remove_holder_note(holder)
     if holder.state == 'ready' then
-        remove_note(holder.payload, holder.at, holder.id)
+        remove_note(holder.payload, holder.at, holder.id, true)
     end
 end
 

@@ -1,6 +1,6 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, DISCARDED, data_of, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, first_note,
---           next_note, add_note, remove_first_note, last_note, remove_note, move_note
+-- Provides  HOLDS, DISCARDED, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, first_note,
+--           next_notes, add_note, remove_first_note, last_note, remove_note, remove_note_of, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
 -- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
 -- the one that is due first, behind '1' if there are others, and '0' otherwise. Those are in a sorted set, whose members all have
@@ -8,11 +8,6 @@
 -- time of the offer (6), when it expires (6; 0 if it does not), headers.
 -- The flags are: 1, it holds its id; 2, it is discarded if it expires, and otherwise becomes a dead letter.
 local HOLDS, DISCARDED = 1, 2
-
-local function data_of(due, id, flags, offered, expires, headers)
-    return packed_time(due) .. string.char(#id) .. id .. string.char(flags)
-        .. packed_time(offered) .. packed_time(expires) .. headers
-end
 
 local function due_in(data)
     local high, low = struct.unpack('>I2I4', data)
@@ -70,11 +65,14 @@ local function first_note(known)
     return string.sub(known, 2), string.byte(known) == 49
 end
 
--- The data of the next one, from this member of the set on, exclusively, or from the first one.
-local function next_note(sha1, data)
+-- The data of the next ones, up to so many, behind this one, or from the first one on.
+local function next_notes(sha1, data, count)
     local from = data and '(' .. sha1 .. data or '[' .. sha1
-    local member = redis.call('ZRANGE', KEYS.more_notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
-    return member and string.sub(member, 41)
+    local found = redis.call('ZRANGE', KEYS.more_notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', 0, count)
+    for i, member in ipairs(found) do
+        found[i] = string.sub(member, 41)
+    end
+    return found
 end
 
 -- Returns an error if a write was refused. Then nothing has changed.
@@ -97,7 +95,7 @@ end
 
 -- The first one of equal payloads is claimed or removed: the next one takes its place.
 local function remove_first_note(sha1, has_others)
-    local data = has_others and next_note(sha1)
+    local data = has_others and next_notes(sha1, nil, 1)[1]
     if data then
         redis.call('HSET', KEYS.notes, sha1, '1' .. data)
         redis.call('ZREM', KEYS.more_notes, sha1 .. data)
@@ -111,32 +109,45 @@ local function begin_of(due, id)
     return packed_time(due) .. string.char(#id) .. id
 end
 
--- The last of the later notes of this payload that are of this job, due at this time; or nil.
-local function last_note(sha1, due, id)
-    local begin = sha1 .. begin_of(due, id)
-    local member = redis.call('ZRANGE', KEYS.more_notes, '(' .. begin .. '\255', '[' .. begin, 'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
-    return member and string.sub(member, 41)
+-- The later note of this payload that is of this job, due at this time, and holds its id or does not; the last one that was offered, if
+-- there are several; or nil.
+local function last_note(sha1, due, id, holds)
+    local begin, last, offered = sha1 .. begin_of(due, id), nil, nil
+    for _, member in ipairs(redis.call('ZRANGE', KEYS.more_notes, '(' .. begin .. '\255', '[' .. begin, 'BYLEX', 'REV', 'LIMIT', 0, 16)) do
+        local data = string.sub(member, 41)
+        local at = struct.unpack('>I6', data, 9 + #id)
+        if has_flag(data, HOLDS) == holds and (not last or at > offered) then
+            last, offered = data, at
+        end
+    end
+    return last
 end
 
--- Removes the note of the job with this payload that is or was due at this time: the last one, if it was offered again for the same
--- time before its payload was claimed. Returns its data, or nil.
-local function remove_note(payload, due, id)
+-- Removes the note of the job with this payload that is or was due at this time, and holds its id or does not: the last one, if it was
+-- offered again for the same time before its payload was claimed. Returns its data, or nil.
+local function remove_note(payload, due, id, holds)
     local sha1 = redis.sha1hex(payload)
     local known = redis.call('HGET', KEYS.notes, sha1)
     if not known then
         return nil
     end
     local first, has_others = first_note(known)
-    local last = has_others and last_note(sha1, due, id)
+    local last = has_others and last_note(sha1, due, id, holds)
     if last then
         redis.call('ZREM', KEYS.more_notes, sha1 .. last)
         return last
     end
     local begin = begin_of(due, id)
-    if string.sub(first, 1, #begin) == begin then
+    if string.sub(first, 1, #begin) == begin and has_flag(first, HOLDS) == holds then
         remove_first_note(sha1, has_others)
         return first
     end
+end
+
+-- The same for the job of this field, with which something travels.
+local function remove_note_of(id, field)
+    local entry = entry_of(field)
+    return remove_note(string.sub(entry, 10 + string.byte(entry)), due_of(field), id, kind_of(field) == 'h')
 end
 
 -- The pending job of this id, with this field, is due at another time: its field and its note say so. This is the first write.
@@ -148,7 +159,7 @@ local function move_note(id, field, due)
     local payload = string.sub(entry, 10 + string.byte(entry))
     check_notes()
     redis.call('HSET', KEYS.jobs, id, field_of(kind, first_of(field), due, entry))
-    local data = remove_note(payload, due_of(field), id)
+    local data = remove_note_of(id, field)
     if data then
         add_note(payload, packed_time(due) .. string.sub(data, 7))
     end

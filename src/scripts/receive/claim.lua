@@ -5,7 +5,7 @@
 -- that is repeated, 128 KB are sent.
 -- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
 -- A short set is a list otherwise, in which each of these commands searches from the start.
-local Claims = {BYTES = 1048576, AGAIN = 131072, EXPIRED = 1000, MANY = 16, LONG = string.rep('x', 65)}
+local Claims = {BYTES = 1048576, AGAIN = 131072, EXPIRED = 1000, MANY = 16, SKIPPED = 1000, LONG = string.rep('x', 65)}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
 function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
@@ -105,32 +105,44 @@ local function are_free(claims, count)
     return true
 end
 
--- Whether the note with this data is of a pending job, whose entry has this due time, or none. The entry of a job that holds its id
--- is the only one of this id. Any other may have been offered again for the same time: then the last note is that of the entry.
-local function is_pending(sha1, data, due, is_first)
-    if not due or has_flag(data, HOLDS) then
-        return due
-    elseif tonumber(due) ~= due_in(data) then
+-- Whether the note of this job, which has this field, is of its pending entry, which has this due time, or is not there. The field says
+-- whether anything travels with the entry, and whether that holds its id: then there is one such note. Any other may have been offered
+-- again for the same time: then the last note is that of the entry.
+local function is_pending(job, field, due)
+    local kind, holds = field and has_entry(field) and entry_of(field) == job.entry and kind_of(field), has_flag(job.data, HOLDS)
+    if not due or kind == 'p' or kind and (kind == 'h') ~= holds then
+        return false
+    elseif holds then
+        return true
+    elseif tonumber(due) ~= due_in(job.data) then
         return false
     end
-    local last = last_note(sha1, due, id_in(data))
-    return not last or not is_first and last == data
+    local last = last_note(job.sha1, due, job.id, false)
+    return not last or job.is_later and last == job.data
 end
 
--- The next note of this payload, behind this data, whose entry is not pending.
+-- The next note of this payload, behind this data, whose entry is not pending; and the field of its id. Many that are pending may come
+-- first: those that were offered for times which were over.
 local function later_note(sha1, data, payload)
-    for _ = 1, 16 do
-        data = next_note(sha1, data)
-        if not data then
+    local looked_at, count = 0, 1
+    while looked_at < Claims.SKIPPED do
+        local jobs, entries, ids = {}, {}, {}
+        for i, later in ipairs(next_notes(sha1, data, count)) do
+            ids[i] = id_in(later)
+            entries[i] = entry_with(ids[i], payload)
+            jobs[i] = {sha1 = sha1, data = later, note = later, id = ids[i], entry = entries[i], is_later = true}
+        end
+        if #jobs == 0 then
             return nil
         end
-        local id = id_in(data)
-        local entry = entry_with(id, payload)
-        local due = redis.call('ZSCORE', KEYS.timeout_set, entry)
-        if not is_pending(sha1, data, due) then
-            local job = {sha1 = sha1, data = data, note = data, id = id, entry = entry, is_later = true, is_pending_again = due}
-            return job, redis.call('HGET', KEYS.jobs, id)
+        local dues, fields = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries)), redis.call('HMGET', KEYS.jobs, unpack(ids))
+        for i, job in ipairs(jobs) do
+            job.is_pending_again = dues[i]
+            if not is_pending(job, fields[i], dues[i]) then
+                return job, fields[i]
+            end
         end
+        looked_at, count, data = looked_at + #jobs, 64, jobs[#jobs].data
     end
 end
 
@@ -175,7 +187,7 @@ local function travelling(payloads)
         local job, field = jobs[i], fields[at] or nil
         local has_others = job.has_others
         job.is_pending_again = dues[at]
-        if is_pending(sha1s[i], job.data, dues[at], true) then
+        if is_pending(job, field, dues[at]) then
             job, field = nil, nil
             if has_others then
                 job, field = later_note(sha1s[i], nil, payloads[i])

@@ -5,6 +5,11 @@
 -- lost then: a message without lease and retry is found by the next sweep.
 local function bury(id, record, now, reason, error)
     local _, _, _, mode = policy_of(record)
+    -- Changes nothing. If only this is refused, the message would be delivered, and be a dead letter, too.
+    local refused = redis.pcall('HDEL', KEYS.messages, '')
+    if type(refused) == 'table' then
+        return refused
+    end
     if mode ~= 'd' then
         local delivery, failed, lost = counts(record)
         local first = struct.unpack('>I6', first_claim_of(record))

@@ -1,12 +1,6 @@
--- What becomes of jobs with data when their messages are claimed, given back or done. A part of the scripts that do so, behind
--- parts/field, parts/note and receive/record.
--- Provides  are_notes_new, make_ready, end_job, rename_job, end_cancelled
-local has_added = false
-
--- Whether this call has added notes, which its claims may need.
-local function are_notes_new()
-    return has_added
-end
+-- What becomes of jobs with data when their messages are done, or have another id. A part of the scripts that do so, behind parts/field,
+-- parts/note and receive/record.
+-- Provides  held_by, end_job, rename_job, end_cancelled
 
 -- The id that this message holds, and its field; nil if there is none.
 local function held_by(data, message)
@@ -14,23 +8,6 @@ local function held_by(data, message)
     local field = id and redis.pcall('HGET', KEYS.jobs, id)
     if type(field) == 'string' and is_of_message(field, message) then
         return id, field
-    end
-end
-
--- The payload of this message is in the target again. What has begun does not expire any more.
-local function make_ready(record, message, has_begun)
-    local data, payload = data_in(record), payload_in(record)
-    if not data then
-        return
-    elseif has_begun then
-        data = without_expiry(data)
-    end
-    has_added = true
-    redis.pcall('HSET', KEYS.control, 'notes', '1')
-    add_note(payload, data)
-    local id, field = held_by(data, message)
-    if id then
-        redis.pcall('HSET', KEYS.jobs, id, field_of('h', first_of(field), due_in(data), entry_with(id, payload)))
     end
 end
 

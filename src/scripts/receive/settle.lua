@@ -93,7 +93,7 @@ local function extend(members, from, to, till)
 end
 
 -- Settles one delivery in another way. Returns '1' if that is done, '0' if it no longer holds, 'd' if the message is a dead
--- letter now; or an error.
+-- letter now, 'c' if the lease is extended, and somebody has asked to cancel the job; or an error.
 --   'f'ailed: retry after `ms`, and count it   's'nooze: retry after `ms`, do not count it   'x': reject, with a reason
 --   'e'xtend by `ms`   'u'nread by any program: back to the head of the target, if it was never delivered before
 local function settle(noted, now, verb, member, ms, reason, error)
@@ -103,7 +103,10 @@ local function settle(noted, now, verb, member, ms, reason, error)
     local id = string.sub(member, 1, 16)
     if verb == 'e' then
         redis.call('ZADD', KEYS.leases, 'XX', 'GT', string.format('%.0f', now + ms), member)
-        return '1'
+        -- The reason is the id that the message holds, or ''.
+        local field = reason ~= '' and redis.pcall('HGET', KEYS.jobs, reason)
+        local is_cancelled = type(field) == 'string' and is_of_message(field, id) and kind_of(field) == 'c'
+        return is_cancelled and 'c' or '1'
     end
     local record = redis.call('HGET', KEYS.messages, id)
     -- The first write. If it is refused, nothing has changed; if a later one is, the next sweep finds the message.
@@ -121,8 +124,8 @@ local function settle(noted, now, verb, member, ms, reason, error)
         return refused or 'd'
     end
     if verb == 'u' and delivery == 1 and failed + lost == 0 then
-        if type(redis.pcall('LPUSH', KEYS.target, payload_in(record))) == 'number' then
-            make_ready(record, id, false)
+        -- Changes nothing. If only this is refused, the payload would be there twice.
+        if type(redis.pcall('HDEL', KEYS.messages, '')) == 'number' and not make_ready(record, id, false) then
             redis.call('HDEL', KEYS.messages, id)
             return '1'
         end

@@ -6,7 +6,8 @@ use stateright::{Model, Property};
 
 use super::properties;
 use super::server::{
-    Cancelled, Field, JobId, MessageId, Offer, Offered, Payload, Place, Policy, Protocol, Server, Time, Verb,
+    Cancelled, Field, JobId, Kind, MessageId, Offer, Offered, Payload, Place, Policy, Protocol, Server, Time,
+    Verb,
 };
 
 /// What may happen.
@@ -18,12 +19,18 @@ pub struct Bounds {
     pub ids: Vec<Vec<Payload>>,
     /// The offers.
     pub offers: u8,
+    /// What the jobs are.
+    pub kinds: Vec<Kind>,
     /// What an offer does if the id is taken.
     pub policies: Vec<Policy>,
     /// From the offer on.
     pub delays: Vec<Time>,
     /// None, or when a job expires and whether it is then discarded.
     pub expiries: Vec<Option<(Time, bool)>>,
+    /// None, or in which time no other throttled one is accepted.
+    pub throttles: Vec<Option<Time>>,
+    /// How often somebody changes the due time of a job.
+    pub reschedules: u8,
     /// How often the clock moves on.
     pub ticks: Time,
     /// How often Java takes or removes something.
@@ -45,6 +52,9 @@ impl Bounds {
             protocol,
             ids: vec![vec![0]],
             offers: 2,
+            kinds: vec![Kind::Holds],
+            throttles: vec![None],
+            reschedules: 0,
             policies: vec![Policy::Keep, Policy::Replace],
             delays: vec![0, 1],
             expiries: vec![None],
@@ -65,6 +75,8 @@ pub enum Event {
     Offer(Offer),
     /// Somebody cancels it.
     Cancel(JobId),
+    /// Somebody wants it so much later than now.
+    Reschedule(JobId, Time),
     /// Time passes: entries are due, leases end.
     Tick,
     /// redelay moves due entries.
@@ -122,6 +134,8 @@ pub struct State {
 pub struct Left {
     /// Offers.
     pub offers: u8,
+    /// Changes of due times.
+    pub reschedules: u8,
     /// What Java does.
     pub java: u8,
     /// What operators do.
@@ -136,7 +150,12 @@ impl State {
             owed: 0,
             strangers: 0,
             requested: BTreeSet::new(),
-            left: Left { offers: bounds.offers, java: bounds.java, operations: bounds.operations },
+            left: Left {
+                offers: bounds.offers,
+                reschedules: bounds.reschedules,
+                java: bounds.java,
+                operations: bounds.operations,
+            },
         }
     }
 
@@ -169,11 +188,16 @@ impl State {
                 }
                 Outcome::Cancelled(cancelled)
             }
+            Event::Reschedule(id, delay) => {
+                self.left.reschedules = self.left.reschedules.saturating_sub(1);
+                Outcome::Count(u8::from(self.server.reschedule(*id, *delay)))
+            }
             Event::Tick => {
-                self.server.clock += 1;
+                self.server.tick();
                 Outcome::Nothing
             }
-            Event::Transfer | Event::JavaTransfer => Outcome::Count(self.server.transfer(protocol)),
+            Event::Transfer => Outcome::Count(self.server.transfer(protocol)),
+            Event::JavaTransfer => Outcome::Count(self.server.java_transfer()),
             Event::Claim(most) => self.receive(protocol, None, *most),
             Event::Recover => self.receive(protocol, None, 0),
             Event::Settle(id, verb) => self.receive(protocol, Some((*id, *verb)), 0),
@@ -258,25 +282,46 @@ pub enum Outcome {
 }
 
 impl Bounds {
-    /// What may happen now.
-    pub fn events(&self, state: &State) -> Vec<Event> {
-        let server = &state.server;
-        let mut events = Vec::new();
-        for (id, payloads) in self.ids.iter().enumerate().filter(|_| state.left.offers > 0) {
-            let id = id as JobId;
+    /// Calls this with each offer.
+    fn offers(&self, mut offer: impl FnMut(Offer)) {
+        for (id, payloads) in (0..).zip(&self.ids) {
             for payload in payloads.iter().copied() {
                 for delay in self.delays.iter().copied() {
                     for policy in self.policies.iter().copied() {
-                        for expiry in self.expiries.iter().copied() {
-                            if expiry.is_none_or(|(after, _)| after >= delay) {
-                                events.push(Event::Offer(Offer { id, payload, delay, policy, expiry }));
+                        for throttle in self.throttles.iter().copied() {
+                            for kind in self.kinds.iter().copied() {
+                                for expiry in self.expiries.iter().copied() {
+                                    let fits = |(after, _)| after >= delay && kind != Kind::Plain;
+                                    if expiry.is_none_or(fits) {
+                                        offer(Offer { id, kind, payload, delay, policy, expiry, throttle });
+                                    }
+                                }
                             }
                         }
                     }
                 }
             }
         }
-        events.extend((0..self.ids.len()).map(|id| Event::Cancel(id as JobId)));
+    }
+
+    /// Whether all jobs hold their ids.
+    pub fn all_hold(&self) -> bool {
+        self.kinds == [Kind::Holds]
+    }
+
+    /// What may happen now.
+    pub fn events(&self, state: &State) -> Vec<Event> {
+        let server = &state.server;
+        let mut events = Vec::new();
+        if state.left.offers > 0 {
+            self.offers(|offer| events.push(Event::Offer(offer)));
+        }
+        let ids = || (0..self.ids.len()).map(|id| id as JobId);
+        events.extend(ids().map(Event::Cancel));
+        if state.left.reschedules > 0 {
+            let changes = |id| self.delays.iter().map(move |delay| Event::Reschedule(id, *delay));
+            events.extend(ids().flat_map(changes));
+        }
         if server.clock < self.ticks {
             events.push(Event::Tick);
         }
@@ -298,6 +343,10 @@ impl Bounds {
         }
         if state.left.java > 0 {
             events.extend([Event::JavaTake, Event::JavaPoll, Event::JavaClear]);
+            if self.kinds.contains(&Kind::Plain) {
+                // Of others, it does what redelay does.
+                events.push(Event::JavaTransfer);
+            }
             let payloads: BTreeSet<_> = server.list.iter().map(|entry| entry.1).collect();
             events.extend(payloads.into_iter().map(Event::JavaRemove));
         }

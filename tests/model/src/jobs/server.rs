@@ -39,6 +39,12 @@ pub struct Protocol {
     pub sweeps_look_for_letters: bool,
     /// A sweep removes ids whose messages are gone.
     pub sweeps_look_for_messages: bool,
+    /// A sweep compares the notes of equal payloads with how many of these are ready.
+    pub sweeps_count_payloads: bool,
+    /// A claim knows by the field that nothing travels with the pending entry.
+    pub tells_plain_entries: bool,
+    /// Keys have the times of the offers. Without them, there are fewer states.
+    pub knows_offers: bool,
 }
 
 impl Protocol {
@@ -54,6 +60,9 @@ impl Protocol {
         sweeps_look_for_payloads: true,
         sweeps_look_for_letters: true,
         sweeps_look_for_messages: true,
+        sweeps_count_payloads: true,
+        tells_plain_entries: true,
+        knows_offers: false,
     };
 }
 
@@ -64,19 +73,36 @@ pub struct Note {
     pub due: Time,
     /// The id of the job.
     pub id: JobId,
-    /// Whether it holds its id.
-    pub holds: bool,
     /// Whether it is discarded if it expires, instead of a dead letter.
     pub discarded: bool,
+    /// Whether it holds its id.
+    pub holds: bool,
+    /// When it was offered.
+    pub offered: Time,
     /// When it expires.
     pub expires: Option<Time>,
+}
+
+/// What a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Nothing travels with it, and its id is free once it is due.
+    Plain,
+    /// Its id is free once it is due.
+    Free,
+    /// It holds its id until it is done.
+    Holds,
 }
 
 /// The field of an id in the hash of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     /// It is pending, or its payload is ready.
-    Held {
+    Entry {
+        /// What the job is.
+        kind: Kind,
+        /// When it was offered first.
+        first: Time,
         /// When it is due.
         due: Time,
         /// What its entry has.
@@ -86,6 +112,8 @@ pub enum Field {
     Message {
         /// Which.
         id: MessageId,
+        /// When the job was offered first.
+        first: Time,
         /// When the job was due.
         due: Time,
         /// Whether somebody has asked to cancel it.
@@ -156,6 +184,8 @@ pub enum Policy {
     Replace,
     /// The same, if it is due earlier.
     Earliest,
+    /// The same, but a burst waits for no longer than this.
+    Debounce(Time),
 }
 
 /// An offer.
@@ -163,6 +193,8 @@ pub enum Policy {
 pub struct Offer {
     /// Its id.
     pub id: JobId,
+    /// What the job is.
+    pub kind: Kind,
     /// What is delivered.
     pub payload: Payload,
     /// From now on.
@@ -171,6 +203,8 @@ pub struct Offer {
     pub policy: Policy,
     /// From now on, and whether it is then discarded.
     pub expiry: Option<(Time, bool)>,
+    /// From now on, no other throttled one of this id is accepted.
+    pub throttle: Option<Time>,
 }
 
 /// The reply to an offer.
@@ -184,6 +218,8 @@ pub enum Offered {
     Replaced,
     /// A receiver has the other one.
     Running,
+    /// One was accepted a short time ago.
+    Throttled,
 }
 
 /// The reply to a cancel.
@@ -255,6 +291,8 @@ pub struct Server {
     pub inbox: Vec<Payload>,
     /// The hash of jobs.
     pub jobs: BTreeMap<JobId, Field>,
+    /// The throttles: until when.
+    pub throttles: BTreeMap<JobId, Time>,
     /// The first note of each payload, and the others.
     pub notes: BTreeMap<Payload, (Note, BTreeSet<Note>)>,
     /// What was claimed.
@@ -295,12 +333,44 @@ impl Server {
         }
     }
 
-    fn remove_note(&mut self, payload: Payload, due: Time, id: JobId) {
-        let Some((first, others)) = self.notes.get_mut(&payload) else { return };
-        if (first.due, first.id) == (due, id) {
+    /// The later note of this payload that is of this job, due at this time; the last one that was offered.
+    fn last_note(&self, payload: Payload, due: Time, id: JobId, holds: bool) -> Option<Note> {
+        let (_, others) = self.notes.get(&payload)?;
+        let notes = others.iter().filter(|note| (note.due, note.id, note.holds) == (due, id, holds));
+        notes.max_by_key(|note| (note.offered, **note)).copied()
+    }
+
+    fn remove_note(&mut self, payload: Payload, due: Time, id: JobId, holds: bool) -> Option<Note> {
+        let last = self.last_note(payload, due, id, holds);
+        let (first, others) = self.notes.get_mut(&payload)?;
+        if let Some(last) = last {
+            others.remove(&last);
+            return Some(last);
+        }
+        let first = *first;
+        ((first.due, first.id, first.holds) == (due, id, holds)).then(|| {
             self.remove_first_note(payload);
-        } else if let Some(note) = others.iter().find(|note| (note.due, note.id) == (due, id)).copied() {
-            others.remove(&note);
+            first
+        })
+    }
+
+    /// What travelled with the job of this field does so no longer.
+    fn remove_note_of(&mut self, id: JobId, field: Field) -> Option<Note> {
+        match field {
+            Field::Entry { kind: kind @ (Kind::Free | Kind::Holds), due, payload, .. } => {
+                self.remove_note(payload, due, id, kind == Kind::Holds)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether what travels with the job of this field waits for nobody. Nothing is pending under the id, and
+    /// nothing holds it.
+    fn is_stale(&self, field: Field) -> bool {
+        match field {
+            Field::Entry { kind: Kind::Holds, .. } => true,
+            Field::Entry { kind: Kind::Free, due, .. } => due > self.clock,
+            _ => false,
         }
     }
 
@@ -310,15 +380,16 @@ impl Server {
 
     fn pending_of(&self, id: JobId) -> Option<(Payload, Time)> {
         match self.jobs.get(&id) {
-            Some(Field::Held { payload, .. }) => Some((*payload, *self.pending.get(&(id, *payload))?)),
+            Some(Field::Entry { payload, .. }) => Some((*payload, *self.pending.get(&(id, *payload))?)),
             _ => None,
         }
     }
 
     fn holder_of(&self, id: JobId) -> Option<Holder> {
         match *self.jobs.get(&id)? {
-            Field::Held { due, payload } => {
-                (due <= self.clock && self.is_ready(payload)).then_some(Holder::Ready(payload, due))
+            Field::Entry { kind, due, payload, .. } => {
+                let is_ready = kind == Kind::Holds && due <= self.clock && self.is_ready(payload);
+                is_ready.then_some(Holder::Ready(payload, due))
             }
             Field::Message { id, .. } => match self.messages.get(&id) {
                 Some(Record { place: Place::InFlight(_), .. }) => Some(Holder::Running(id)),
@@ -376,34 +447,56 @@ impl Server {
 
     /// `OFFER_HELD`
     pub fn offer(&mut self, protocol: &Protocol, offer: &Offer) -> Offered {
-        let Offer { id, payload, delay, policy, expiry } = *offer;
-        let due = self.clock + delay;
+        let Offer { id, kind, payload, policy, .. } = *offer;
         let pending = self.pending_of(id);
         let holder = if pending.is_some() || !protocol.looks_for_holders { None } else { self.holder_of(id) };
+        let field = self.jobs.get(&id).copied();
+        let now = if protocol.knows_offers { self.clock } else { 0 };
+        let first = match field {
+            Some(Field::Entry { first, .. } | Field::Message { first, .. }) => first,
+            None => now,
+        };
+        let mut due = self.clock + offer.delay;
+        if let Policy::Debounce(wait) = policy {
+            let begun = if pending.is_some() { first } else { self.clock };
+            due = due.min(begun + wait).max(self.clock);
+        }
+        if offer.throttle.is_some() && self.throttles.contains_key(&id) {
+            return Offered::Throttled;
+        }
         let is_kept = |other: Time| policy == Policy::Keep || policy == Policy::Earliest && due >= other;
+        let replaces = !matches!(policy, Policy::Keep | Policy::Earliest);
         match (&pending, &holder) {
             (Some((_, other)), _) if is_kept(*other) => return Offered::Kept,
             (None, Some(_)) if self.is_cancelled(id) => return Offered::Running,
             (None, Some(Holder::Waiting(_, at))) if is_kept(*at) => return Offered::Kept,
             (None, Some(Holder::Waiting(..))) => {}
-            (None, Some(_)) if policy != Policy::Replace => return Offered::Kept,
+            (None, Some(_)) if !replaces => return Offered::Kept,
             (None, Some(Holder::Running(_))) => return Offered::Running,
             _ => {}
         }
-        match (&pending, &holder, self.jobs.get(&id).copied()) {
-            (Some((old, _)), _, Some(Field::Held { due, .. })) => self.remove_note(*old, due, id),
-            (_, Some(Holder::Ready(old, due)), _) => {
-                self.remove_note(*old, *due, id);
+        match (&pending, &holder, field) {
+            (Some(_), _, Some(field)) => drop(self.remove_note_of(id, field)),
+            (None, Some(Holder::Ready(old, due)), _) => {
+                self.remove_note(*old, *due, id, true);
             }
-            (None, None, Some(Field::Held { due, payload })) => {
-                self.remove_note(payload, due, id);
-            }
+            (None, None, Some(field)) if self.is_stale(field) => drop(self.remove_note_of(id, field)),
             _ => {}
         }
-        let expires = expiry.map(|(after, _)| self.clock + after);
-        let discarded = expiry.is_some_and(|(_, discarded)| discarded);
-        self.add_note(payload, Note { due, id, holds: true, discarded, expires });
-        self.jobs.insert(id, Field::Held { due, payload });
+        if kind != Kind::Plain {
+            let expires = offer.expiry.map(|(after, _)| self.clock + after);
+            let discarded = offer.expiry.is_some_and(|(_, discarded)| discarded);
+            let holds = kind == Kind::Holds;
+            self.add_note(payload, Note { due, id, holds, discarded, offered: now, expires });
+        }
+        // The field of a job that keeps its entry stays as it is, unless something travels with it.
+        let is_same = pending.is_some_and(|(old, _)| old == payload) && kind == Kind::Plain;
+        if !(is_same && matches!(field, Some(Field::Entry { kind: Kind::Plain, .. }))) {
+            // With `debounce`, what is not pending any more is another burst.
+            let goes_on = pending.is_some() || holder.is_some() && !matches!(policy, Policy::Debounce(_));
+            let first = if goes_on { first } else { now };
+            self.jobs.insert(id, Field::Entry { kind, first, due, payload });
+        }
         if self.pending.insert((id, payload), due).is_none() {
             self.list.push((id, payload));
         }
@@ -415,7 +508,35 @@ impl Server {
             Some(holder) => self.remove_holder(holder),
             None => {}
         }
+        if let Some(window) = offer.throttle {
+            self.throttles.insert(id, self.clock + window);
+        }
         if pending.is_some() || holder.is_some() { Offered::Replaced } else { Offered::Stored }
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self) {
+        self.clock += 1;
+        self.throttles.retain(|_, until| *until > self.clock);
+    }
+
+    /// `RESCHEDULE_JOB`
+    pub fn reschedule(&mut self, id: JobId, delay: Time) -> bool {
+        let due = self.clock + delay;
+        if let Some((payload, _)) = self.pending_of(id) {
+            let field = self.jobs.get(&id).copied();
+            if let Some(field @ Field::Entry { kind: kind @ (Kind::Free | Kind::Holds), first, .. }) = field {
+                self.jobs.insert(id, Field::Entry { kind, first, due, payload });
+                if let Some(note) = self.remove_note_of(id, field) {
+                    self.add_note(payload, Note { due, ..note });
+                }
+            }
+            self.pending.insert((id, payload), due);
+            return true;
+        }
+        let Some(Holder::Waiting(message, _)) = self.holder_of(id) else { return false };
+        self.messages.get_mut(&message).expect("a message").place = Place::Waiting(due);
+        true
     }
 
     fn forget_entry(&mut self, entry: (JobId, Payload)) -> bool {
@@ -423,27 +544,40 @@ impl Server {
         self.pending.remove(&entry).is_some()
     }
 
-    /// `TRANSFER`, or a transfer by Java. Returns how many.
+    /// `TRANSFER`. Returns how many.
     pub fn transfer(&mut self, protocol: &Protocol) -> u8 {
+        self.move_due(|server, (id, payload)| {
+            let field = server.jobs.get(&id);
+            let is_its = |field: &Field| matches!(field, Field::Entry { kind: Kind::Plain, payload: other, .. } if *other == payload);
+            if field.is_some_and(is_its) || !protocol.transfers_leave_ids {
+                server.jobs.remove(&id);
+            }
+        })
+    }
+
+    /// Java moves what is due.
+    pub fn java_transfer(&mut self) -> u8 {
+        self.move_due(|_, _| ())
+    }
+
+    fn move_due(&mut self, mut moved: impl FnMut(&mut Self, (JobId, Payload))) -> u8 {
         let mut due: Vec<_> = self.pending.iter().filter(|(_, due)| **due <= self.clock).collect();
         due.sort_by_key(|(entry, due)| (**due, **entry));
         let due: Vec<_> = due.into_iter().map(|(entry, _)| *entry).collect();
         for entry in &due {
             self.forget_entry(*entry);
             self.target.push(entry.1);
-            if !protocol.transfers_leave_ids {
-                self.jobs.remove(&entry.0);
-            }
+            moved(self, *entry);
         }
         due.len() as u8
     }
 
     /// `CANCEL_JOBS`
     pub fn cancel(&mut self, protocol: &Protocol, id: JobId) -> Cancelled {
-        if let Some((payload, _)) = self.pending_of(id) {
-            if let Some(Field::Held { due, .. }) = self.jobs.remove(&id) {
-                self.remove_note(payload, due, id);
-            }
+        let field = self.jobs.get(&id).copied();
+        if let (Some((payload, _)), Some(field)) = (self.pending_of(id), field) {
+            self.jobs.remove(&id);
+            self.remove_note_of(id, field);
             self.forget_entry((id, payload));
             return Cancelled::Removed;
         }
@@ -454,8 +588,14 @@ impl Server {
             }
             return Cancelled::Requested;
         }
-        if let Some(Field::Held { due, payload }) = self.jobs.remove(&id) {
-            self.remove_note(payload, due, id);
+        if let Some(field) = field {
+            let is_stale = self.is_stale(field);
+            if is_stale {
+                self.remove_note_of(id, field);
+            }
+            if is_stale || !matches!(field, Field::Entry { kind: Kind::Free, .. }) {
+                self.jobs.remove(&id);
+            }
         }
         match holder {
             Some(holder) => {
@@ -494,9 +634,14 @@ impl Server {
             if has_begun {
                 note.expires = None;
             }
+            let id = self.held_by(Some(note), message);
+            note.holds = id.is_some();
             self.add_note(payload, note);
-            if let Some(id) = self.held_by(Some(note), message) {
-                self.jobs.insert(id, Field::Held { due: note.due, payload });
+            if let Some((id, Field::Message { first, .. })) =
+                id.and_then(|id| Some((id, *self.jobs.get(&id)?)))
+            {
+                let field = Field::Entry { kind: Kind::Holds, first, due: note.due, payload };
+                self.jobs.insert(id, field);
             }
         }
         self.messages.remove(&message);
@@ -578,18 +723,43 @@ impl Server {
         }
     }
 
-    /// The first note of this payload whose job is not pending.
-    fn take_note(&mut self, protocol: &Protocol, payload: Payload) -> Option<Note> {
+    /// Whether this note is of the pending entry of its job.
+    fn is_pending(&self, protocol: &Protocol, payload: Payload, note: Note, is_first: bool) -> bool {
+        let Some(due) = self.pending.get(&(note.id, payload)) else { return false };
+        match self.jobs.get(&note.id) {
+            Some(Field::Entry { kind, payload: other, .. })
+                if protocol.tells_plain_entries
+                    && *other == payload
+                    && (*kind == Kind::Plain || (*kind == Kind::Holds) != note.holds) =>
+            {
+                false
+            }
+            _ if note.holds => true,
+            _ if *due != note.due => false,
+            _ => {
+                let last = self.last_note(payload, *due, note.id, false);
+                last.is_none_or(|last| !is_first && last == note)
+            }
+        }
+    }
+
+    /// The first note of this payload whose job is not pending, and whether another job of its id is.
+    fn take_note(&mut self, protocol: &Protocol, payload: Payload) -> Option<(Note, bool)> {
         let (first, others) = self.notes.get(&payload)?;
-        let is_free =
-            |note: &&Note| !protocol.skips_pending || !self.pending.contains_key(&(note.id, payload));
-        let note = *std::iter::once(first).chain(others).find(is_free)?;
-        if note == *first {
+        let notes = std::iter::once((first, true)).chain(others.iter().map(|note| (note, false)));
+        let is_free = |(note, is_first): &(&Note, bool)| {
+            !protocol.skips_pending || !self.is_pending(protocol, payload, **note, *is_first)
+        };
+        let (note, is_first) = notes
+            .map(|(note, is_first)| (*note, is_first))
+            .find(|(note, is_first)| is_free(&(note, *is_first)))?;
+        let is_pending_again = self.pending.contains_key(&(note.id, payload));
+        if is_first {
             self.remove_first_note(payload);
         } else {
             self.notes.get_mut(&payload).expect("notes").1.remove(&note);
         }
-        Some(note)
+        Some((note, is_pending_again))
     }
 
     /// Claims the first ready payloads.
@@ -607,19 +777,28 @@ impl Server {
                 return;
             }
             let payload = list.remove(0);
-            let mut note = self.take_note(protocol, payload);
+            let (mut note, is_pending_again) = self.take_note(protocol, payload).unzip();
             let is_over = note.and_then(|note| note.expires).is_some_and(|expires| expires <= self.clock);
             let number = if is_over { u16::MAX - u16::from(done.expired) } else { done.claimed.len() as u16 };
             let id = MessageId(call, number);
             if let Some(note) = &mut note {
-                let held = matches!(self.jobs.get(&note.id), Some(Field::Held { payload: other, .. }) if *other == payload);
-                if note.holds && held {
-                    if protocol.claims_move_ids {
-                        let field = Field::Message { id, due: note.due, is_cancelled: false };
-                        self.jobs.insert(note.id, field);
+                let field = self.jobs.get(&note.id).copied();
+                match field {
+                    Some(Field::Entry { kind: Kind::Holds, first, payload: other, .. })
+                        if other == payload && note.holds =>
+                    {
+                        if protocol.claims_move_ids {
+                            let field = Field::Message { id, first, due: note.due, is_cancelled: false };
+                            self.jobs.insert(note.id, field);
+                        }
                     }
-                } else {
-                    note.holds = false;
+                    Some(Field::Entry { kind: Kind::Free, payload: other, .. })
+                        if other == payload && is_pending_again == Some(false) =>
+                    {
+                        self.jobs.remove(&note.id);
+                        note.holds = false;
+                    }
+                    _ => note.holds = false,
                 }
             }
             let place = Place::InFlight(self.clock);
@@ -648,7 +827,7 @@ impl Server {
     pub fn next_call(&self) -> u8 {
         let named = |field: &Field| match field {
             Field::Message { id, .. } => Some(*id),
-            Field::Held { .. } => None,
+            Field::Entry { .. } => None,
         };
         let ids = || self.messages.keys().chain(self.dead.keys()).copied();
         let is_free = |call: &u8| ids().chain(self.jobs.values().filter_map(named)).all(|id| id.0 != *call);
@@ -735,29 +914,56 @@ impl Server {
                     let is_dead = protocol.sweeps_look_for_letters && self.dead.contains_key(&id);
                     protocol.sweeps_look_for_messages && !self.messages.contains_key(&id) && !is_dead
                 }
-                Field::Held { payload, .. } => {
-                    let is_ready = protocol.sweeps_look_for_payloads && self.is_ready(payload);
+                Field::Entry { kind, due, payload, .. } => {
+                    let was_due = kind != Kind::Plain && due <= self.clock;
+                    let is_ready = was_due && protocol.sweeps_look_for_payloads && self.is_ready(payload);
                     !self.pending.contains_key(&(id, payload)) && !is_ready
                 }
             };
             if is_stale {
                 self.jobs.remove(&id);
-                if let Field::Held { due, payload } = field {
-                    self.remove_note(payload, due, id);
-                }
+                self.remove_note_of(id, field);
             }
         }
-        let removed = (known - self.jobs.len()) as u8;
         for payload in self.notes.keys().copied().collect::<Vec<_>>() {
-            while let Some((first, _)) = self.notes.get(&payload) {
-                let is_known = self.jobs.get(&first.id) == Some(&Field::Held { due: first.due, payload });
-                if is_known || !first.holds && !self.is_old(*first) {
-                    break;
+            let mut surplus = None;
+            while let Some((first, others)) = self.notes.get(&payload) {
+                let (first, has_others) = (*first, !others.is_empty());
+                let is_known = matches!(
+                    self.jobs.get(&first.id),
+                    Some(Field::Entry { kind: Kind::Free | Kind::Holds, due, payload: other, .. })
+                        if (*due, *other) == (first.due, payload)
+                );
+                if is_known || !first.holds && !self.is_old(first) {
+                    let counts = protocol.sweeps_count_payloads && is_known && has_others;
+                    let gone = surplus.get_or_insert_with(|| if counts { self.surplus(payload) } else { 0 });
+                    if *gone == 0 {
+                        break;
+                    }
+                    if is_known {
+                        self.jobs.remove(&first.id);
+                    }
                 }
+                surplus = surplus.map(|gone: usize| gone.saturating_sub(1));
                 self.remove_first_note(payload);
             }
         }
-        removed
+        (known - self.jobs.len()) as u8
+    }
+
+    /// How many more of the first notes of this payload were due, and are not pending, than there are such
+    /// payloads.
+    fn surplus(&self, payload: Payload) -> usize {
+        let ready = self.ready_count(payload);
+        let (first, others) = &self.notes[&payload];
+        let was_due =
+            |note: &&Note| !self.pending.contains_key(&(note.id, payload)) && note.due <= self.clock;
+        std::iter::once(first).chain(others).take_while(was_due).count().saturating_sub(ready)
+    }
+
+    /// How many ready payloads are equal to this one.
+    pub fn ready_count(&self, payload: Payload) -> usize {
+        self.target.iter().chain(&self.inbox).filter(|one| **one == payload).count()
     }
 
     fn is_old(&self, note: Note) -> bool {

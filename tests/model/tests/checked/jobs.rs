@@ -1,8 +1,8 @@
 //! The life of an id that is held until its job is done.
 
 use redelay_model::jobs::model::Bounds;
-use redelay_model::jobs::properties::{CONSERVED, ONE_LIVE, SWEPT};
-use redelay_model::jobs::server::{Policy, Protocol, Verb};
+use redelay_model::jobs::properties::{CONSERVED, NOTED, ONE_LIVE, SWEPT};
+use redelay_model::jobs::server::{Kind, Policy, Protocol, Verb};
 
 use crate::{Checked, fails, visit};
 
@@ -14,6 +14,18 @@ fn now() -> Bounds {
 
 fn equal() -> Bounds {
     Bounds { ids: vec![vec![0], vec![0]], claims: vec![1, 2], ..now() }
+}
+
+/// Jobs of each kind with one id.
+fn kinds() -> Bounds {
+    Bounds { kinds: vec![Kind::Plain, Kind::Free, Kind::Holds], ..now() }
+}
+
+/// Offers that move the due time of a job, and calls that do.
+fn changes() -> Bounds {
+    let policies = vec![Policy::Keep, Policy::Debounce(1)];
+    let protocol = Protocol { knows_offers: true, ..Protocol::NOW };
+    Bounds { protocol, policies, reschedules: 1, throttles: vec![None, Some(1)], ..now() }
 }
 
 fn verbs() -> Vec<Verb> {
@@ -45,6 +57,24 @@ mod what_holds {
     #[test]
     fn a_payload_of_java() {
         visit("jobs, a payload of Java", Bounds { strangers: 1, verbs: verbs(), ..now() });
+    }
+
+    #[test]
+    fn kinds_of_jobs_with_one_id() {
+        visit("jobs, kinds", Bounds { offers: 3, delays: vec![0], java: 1, ..kinds() });
+    }
+
+    #[test]
+    fn kinds_of_jobs_with_equal_payloads() {
+        let bounds =
+            Bounds { ids: vec![vec![0], vec![0]], delays: vec![0], policies: vec![Policy::Keep], ..kinds() };
+        visit("jobs, kinds with equal payloads", bounds);
+    }
+
+    #[test]
+    fn changes_of_due_times() {
+        let kinds = vec![Kind::Plain, Kind::Holds];
+        visit("jobs, changes", Bounds { kinds, offers: 3, ..changes() });
     }
 
     #[test]
@@ -108,6 +138,14 @@ mod without {
         without("sweeps forget dead letters", protocol, now(), SWEPT);
         let protocol = Protocol { sweeps_look_for_messages: false, ..Protocol::NOW };
         without("sweeps leave ids", protocol, Bounds { operations: 1, ..now() }, SWEPT);
+        let protocol = Protocol { sweeps_count_payloads: false, ..Protocol::NOW };
+        without("sweeps do not count", protocol, Bounds { java: 1, ..equal() }, NOTED);
+    }
+
+    #[test]
+    fn plain_entries() {
+        let protocol = Protocol { tells_plain_entries: false, ..Protocol::NOW };
+        without("claims skip notes for plain entries", protocol, Bounds { offers: 3, ..kinds() }, NOTED);
     }
 }
 
@@ -120,5 +158,22 @@ mod wider_bounds {
     fn equal_payloads() {
         let bounds = Bounds { offers: 4, java: 1, operations: 1, verbs: verbs(), ..equal() };
         visit("jobs, equal payloads", bounds);
+    }
+
+    #[test]
+    #[ignore = "long"]
+    fn kinds_of_jobs() {
+        let bounds = Bounds { offers: 3, policies: vec![Policy::Replace], ..kinds() };
+        visit("jobs, kinds", Bounds { operations: 1, ..bounds });
+        let policies = vec![Policy::Keep];
+        let bounds = Bounds { ids: vec![vec![0], vec![0]], offers: 3, delays: vec![0], policies, ..kinds() };
+        visit("jobs, kinds with equal payloads", bounds);
+    }
+
+    #[test]
+    #[ignore = "long"]
+    fn changes_of_due_times() {
+        let kinds = vec![Kind::Plain, Kind::Free, Kind::Holds];
+        visit("jobs, changes", Bounds { kinds, offers: 3, reschedules: 2, ..changes() });
     }
 }

@@ -6,8 +6,8 @@ use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
 use redelay_model::jobs::model::{Bounds, Event, Left, Outcome, State};
 use redelay_model::jobs::server::{
-    ATTEMPTS, Cancelled, Field, JobId, JobState, Letter, MessageId, Note, Offer, Offered, Payload, Place,
-    Policy, Protocol, Reason, Received, Record, Server as Keys, Time, Verb,
+    ATTEMPTS, Cancelled, Field, JobId, JobState, Kind, Letter, MessageId, Note, Offer, Offered, Payload,
+    Place, Policy, Protocol, Reason, Received, Record, Server as Keys, Time, Verb,
 };
 use redelay_support::{
     CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES,
@@ -20,6 +20,8 @@ use crate::{Bytes, CHANNEL_OF_RETRIES, CLOCK, EPOCH, OF_RECEIVE, command, script
 const UNIT_MS: i64 = 3_600_000;
 const LEASE_MS: i64 = 30_000;
 const RECEIPT: &str = "redelay:offered:{q}:1";
+/// Before the id.
+const THROTTLE: &str = "redelay:throttle:{q}:id:";
 /// The keys of `OFFER_HELD`, but for the receipt.
 pub(crate) const OF_OFFER_HELD: [&str; 15] = [
     TIMEOUT_SET,
@@ -39,6 +41,7 @@ pub(crate) const OF_OFFER_HELD: [&str; 15] = [
     MORE_NOTES,
 ];
 const ERROR: &str = "because";
+const PROTOCOL: Protocol = Protocol { knows_offers: true, ..Protocol::NOW };
 const IDS: JobId = 3;
 
 /// All that jobs have.
@@ -138,6 +141,10 @@ fn token(call: u8) -> [u8; 16] {
     token
 }
 
+fn throttle(id: JobId) -> String {
+    format!("{THROTTLE}{}", text(&job_id(id)))
+}
+
 fn message(id: MessageId) -> Vec<u8> {
     [&token(id.0)[..14], &id.1.to_be_bytes()].concat()
 }
@@ -154,17 +161,24 @@ fn note_of(data: &[u8]) -> Option<Note> {
         id: id_of_job(&data[7..8]),
         holds: flags & 1 == 1,
         discarded: flags & 2 == 2,
+        offered: time_of(big_endian(&data[9..15])),
         expires: (expires > 0).then(|| time_of(expires)),
     })
 }
 
 fn field_of(bytes: &[u8]) -> Field {
-    let (due, rest) = (time_of(big_endian(&bytes[7..13])), &bytes[13..]);
-    match bytes[0] {
-        b'h' => Field::Held { due, payload: entry_of(rest).1 },
-        kind @ (b'm' | b'c') => Field::Message { id: message_of(rest), due, is_cancelled: kind == b'c' },
+    let [first, due] = [1, 7].map(|at| time_of(big_endian(&bytes[at..at + 6])));
+    let rest = &bytes[13..];
+    let kind = match bytes[0] {
+        b'p' => Kind::Plain,
+        b'd' => Kind::Free,
+        b'h' => Kind::Holds,
+        kind @ (b'm' | b'c') => {
+            return Field::Message { id: message_of(rest), first, due, is_cancelled: kind == b'c' };
+        }
         other => panic!("{other}"),
-    }
+    };
+    Field::Entry { kind, first, due, payload: entry_of(rest).1 }
 }
 
 fn record_of(bytes: &[u8], place: Place) -> Record {
@@ -210,6 +224,7 @@ impl Real {
             "TRANSFER",
             "RECEIVE",
             "CANCEL_JOBS",
+            "RESCHEDULE_JOB",
             "JOB_STATES",
             "SWEEP_JOBS",
             "REQUEUE_DEAD",
@@ -250,21 +265,31 @@ impl Real {
     }
 
     fn offer(&mut self, offer: &Offer) -> Offered {
-        let policy = match offer.policy {
-            Policy::Keep => "keep",
-            Policy::Replace => "replace",
-            Policy::Earliest => "earliest",
-        };
         let ms = |time: Time| i64::from(time) * UNIT_MS;
-        let (flags, from, expires) = match offer.expiry {
-            None => (1, b'-', 0),
-            Some((after, discarded)) => (1 + 2 * u8::from(discarded), b'n', ms(after)),
+        let (policy, wait) = match offer.policy {
+            Policy::Keep => ("keep", 0),
+            Policy::Replace => ("replace", 0),
+            Policy::Earliest => ("earliest", 0),
+            Policy::Debounce(wait) => ("debounce", ms(wait)),
         };
-        let data = [&[flags, from][..], &expires.to_be_bytes()[2..]].concat();
-        let delay = ms(offer.delay).to_string();
-        let keys = OF_OFFER_HELD.map(|key| if key == "receipt" { RECEIPT } else { key });
+        let (discarded, from, expires) = match offer.expiry {
+            None => (false, b'-', 0),
+            Some((after, discarded)) => (discarded, b'n', ms(after)),
+        };
+        let flags = u8::from(offer.kind == Kind::Holds) + 2 * u8::from(discarded);
+        let mut data = [&[flags, from][..], &expires.to_be_bytes()[2..]].concat();
+        if offer.kind == Kind::Plain {
+            data.clear();
+        }
+        let [delay, wait, window] =
+            [ms(offer.delay), wait, offer.throttle.map_or(0, ms)].map(|ms| ms.to_string());
+        let mut keys: Vec<String> =
+            OF_OFFER_HELD.map(|key| if key == "receipt" { RECEIPT } else { key }.to_owned()).into();
+        if offer.throttle.is_some() {
+            keys.push(throttle(offer.id));
+        }
         let mut arguments: Vec<Vec<u8>> =
-            ["now", "60000", policy, "0", "0", "0", &delay].map(Into::into).into();
+            ["now", "60000", policy, &wait, &window, "0", &delay].map(Into::into).into();
         arguments.extend([job_id(offer.id), entry(offer.id, offer.payload), data]);
         let reply = self.call("OFFER_HELD", &keys, &arguments);
         // The reply was lost.
@@ -275,6 +300,7 @@ impl Real {
                 "kept" => Offered::Kept,
                 "replaced" => Offered::Replaced,
                 "running" => Offered::Running,
+                "throttled" => Offered::Throttled,
                 other => panic!("{other}"),
             },
             other => panic!("{other:?}"),
@@ -414,6 +440,12 @@ impl Real {
             }
             Event::Tick => {
                 self.set_clock(before.clock + 1);
+                // The windows of throttles are times of the server.
+                let mut after = before.clone();
+                after.tick();
+                for id in before.throttles.keys().filter(|id| !after.throttles.contains_key(id)) {
+                    self.plain(&[b"DEL", throttle(*id).as_bytes()]);
+                }
                 return Outcome::Nothing;
             }
             Event::JavaOffer(payload) => {
@@ -436,6 +468,25 @@ impl Real {
                 int(&self.call("TRANSFER", &keys, &["5000", "40000", "me", "0", "0"].map(Into::into))[0])
             }
             Event::JavaTransfer => self.java_transfer(),
+            Event::Reschedule(id, delay) => {
+                let keys = [
+                    TIMEOUT_SET,
+                    CHANNEL,
+                    JOBS,
+                    NOTES,
+                    TARGET,
+                    INBOX,
+                    MESSAGES,
+                    RETRIES,
+                    DEAD,
+                    DEAD_MESSAGES,
+                    CHANNEL_OF_RETRIES,
+                    MORE_NOTES,
+                ];
+                let delay = (i64::from(*delay) * UNIT_MS).to_string();
+                let reply = self.call("RESCHEDULE_JOB", &keys, &[b"now".into(), delay.into(), job_id(*id)]);
+                u8::from(reply != [Value::Nil])
+            }
             Event::Wake => {
                 pop(self.plain(&[b"LMOVE", TARGET.as_bytes(), INBOX.as_bytes(), b"LEFT", b"RIGHT"]))
             }
@@ -564,6 +615,7 @@ impl Real {
             inbox: payloads(&inbox),
             jobs: jobs.iter().map(|(id, field)| (id_of_job(id), field_of(field))).collect(),
             notes,
+            throttles: BTreeMap::new(),
             messages: messages
                 .iter()
                 .map(|(id, record)| (message_of(id), record_of(record, places[&message_of(id)])))
@@ -601,13 +653,16 @@ fn the_model_of_jobs_does_what_the_scripts_do() {
                 1 => vec![vec![0, 1], vec![2], vec![2]],
                 _ => vec![vec![0, 1], vec![1, 2], vec![2, 0]],
             },
-            policies: vec![Policy::Keep, Policy::Replace, Policy::Earliest],
+            // Most jobs hold their ids.
+            kinds: vec![Kind::Holds, Kind::Holds, Kind::Free, Kind::Plain],
+            throttles: vec![None, None, None, Some(2)],
+            policies: vec![Policy::Keep, Policy::Replace, Policy::Earliest, Policy::Debounce(1)],
             delays: vec![0, 1, 2],
             expiries: vec![None, None, Some((2, false)), Some((2, true))],
             ticks: 100,
             claims: vec![1, 2, 3],
             verbs: vec![Verb::Ack, Verb::Retry(0), Verb::Retry(1), Verb::Reject, Verb::Unread],
-            ..Bounds::new(Protocol::NOW)
+            ..Bounds::new(PROTOCOL)
         };
         let mut state = State::new(&bounds);
         real.plain(&[b"FLUSHALL"]);
@@ -617,7 +672,8 @@ fn the_model_of_jobs_does_what_the_scripts_do() {
             // Java is not always there.
             let java = u8::from(seed % 2 == 0);
             let bounds = Bounds { strangers: java * 3, ..bounds.clone() };
-            state.left = Left { offers: 1, java, operations: u8::from(random.u8(..4) == 0) };
+            let [reschedules, operations] = [0; 2].map(|_| u8::from(random.u8(..4) == 0));
+            state.left = Left { offers: 1, reschedules, java, operations };
             let is_offer = |event: &Event| matches!(event, Event::Offer(_));
             let wants_offer = random.u8(..4) == 0;
             let events = bounds.events(&state).into_iter().filter(|event| is_offer(event) == wants_offer);
@@ -627,9 +683,11 @@ fn the_model_of_jobs_does_what_the_scripts_do() {
             }
             path.push(event.clone());
             let before = state.server.clone();
-            let expected = state.apply(&Protocol::NOW, &event);
+            let expected = state.apply(&PROTOCOL, &event);
             assert_eq!(real.apply(&before, &event), expected, "seed {seed}, the reply: {path:#?}");
-            assert_eq!(real.state(), state.server, "seed {seed}, the keys: {path:#?}");
+            // A throttle is told by the replies.
+            let throttles = state.server.throttles.clone();
+            assert_eq!(Keys { throttles, ..real.state() }, state.server, "seed {seed}, the keys: {path:#?}");
             let states: Vec<_> = (0..IDS).map(|id| state.server.state_of(id)).collect();
             assert_eq!(real.states(), states, "seed {seed}, the states: {path:#?}");
         }
