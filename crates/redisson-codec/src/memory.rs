@@ -88,7 +88,7 @@ fn grow<T>(list: &mut Vec<T>) -> Result<(), TooMuch> {
 }
 
 /// An empty list of unknown length, with room for the usual number of elements, unless memory is limited.
-#[cfg(feature = "_jackson")]
+#[cfg(any(feature = "_jackson", feature = "classes"))]
 #[inline]
 pub(crate) fn usual<T>(length: usize) -> Vec<T> {
     match LEFT.get() {
