@@ -65,7 +65,16 @@ pub(super) enum Key<'a> {
     Number(i64),
 }
 
-impl Key<'_> {
+impl<'a> Key<'a> {
+    /// What a key is until it is read, in its place.
+    pub(super) const NONE: Key<'static> = Key::Number(0);
+
+    /// Makes a text of a key that is still none, which need not be dropped.
+    #[inline]
+    pub(super) fn set(&mut self, text: Cow<'a, str>) {
+        std::mem::forget(std::mem::replace(self, Key::Text(text)));
+    }
+
     pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) {
         match self {
             Key::Text(key) => F::key(out, key),
@@ -73,6 +82,7 @@ impl Key<'_> {
         }
     }
 
+    #[inline]
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             Key::Text(text) => Cow::Borrowed(text),

@@ -20,10 +20,12 @@ pub(super) struct FieldSet {
 }
 
 impl FieldSet {
+    #[inline]
     pub(super) fn new(fields: usize) -> Self {
         Self { first: 0, others: vec![false; fields.saturating_sub(64)] }
     }
 
+    #[inline]
     fn add(&mut self, field: usize) {
         match field.checked_sub(64) {
             None => self.first |= 1 << field,
@@ -31,6 +33,7 @@ impl FieldSet {
         }
     }
 
+    #[inline]
     fn has(&self, field: usize) -> bool {
         match field.checked_sub(64) {
             None => self.first >> field & 1 == 1,
@@ -59,22 +62,34 @@ pub(super) struct ObjectReader<'n, 'a, I> {
 impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, 'a, I> {
     #[inline]
     fn find(&mut self, name: &str) -> Option<usize> {
+        match self.class.ordered.get(self.next) {
+            Some(&at) if self.class.fields[at].name == name => {
+                self.next += 1;
+                Some(at)
+            }
+            _ => self.find_other(name),
+        }
+    }
+
+    fn find_other(&mut self, name: &str) -> Option<usize> {
         let (ordered, fields) = (&self.class.ordered, &self.class.fields);
-        let guess = ordered[self.next.min(ordered.len())..]
-            .iter()
-            .position(|&at| fields[at].name == name)
-            .map(|ahead| self.next + ahead);
-        let place = guess.or_else(|| ordered.iter().position(|&at| fields[at].name == name))?;
+        let is_it = |at: &usize| fields[*at].name == name;
+        // Java may have left out some.
+        let (before, behind) = ordered.split_at(self.next.min(ordered.len()));
+        let ahead = behind.iter().position(is_it).map(|ahead| before.len() + ahead);
+        let place = ahead.or_else(|| before.iter().position(is_it))?;
         self.next = place + 1;
         Some(ordered[place])
     }
 
     /// The field that has the properties of all other names.
+    #[inline]
     fn others_field(&self) -> Option<usize> {
         self.class.any.or(self.class.rest)
     }
 
     /// A field that Java left out because it is null, and which can be.
+    #[inline]
     fn left_out(&mut self) -> Option<usize> {
         while self.missing < self.class.fields.len() {
             let at = self.missing;
