@@ -13,7 +13,7 @@ use minicbor::{Decoder, Encoder};
 use super::failure::Outcome;
 use super::format::{Format, Group, OpenGroup};
 use super::node::{
-    Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong,
+    Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, room, too_deep, wrong,
 };
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
@@ -230,11 +230,12 @@ fn negated(bytes: &[u8]) -> BigInteger {
     BigInteger::from_be_bytes(&bytes)
 }
 
+/// The tag of a decimal, and the head of the two numbers that it is.
+const DECIMAL: &[u8] = &[0xc4, 0x82];
+
 fn decimal(value: &BigDecimal, out: &mut Vec<u8>) {
-    let mut head = Encoder::new(&mut *out);
-    sure(head.tag(IanaTag::Decimal));
-    sure(head.array(2));
-    sure(head.i64(-i64::from(value.scale())));
+    out.extend_from_slice(DECIMAL);
+    Cbor::integer(out, -i64::from(value.scale()));
     match value.unscaled().to_i128().map(i64::try_from) {
         Some(Ok(unscaled)) if i32::try_from(unscaled).is_ok() => Cbor::integer(out, unscaled),
         Some(Ok(unscaled)) => long(unscaled, out),
@@ -407,7 +408,8 @@ impl<'a> Input<'a> {
         let (mut left, mut values) = (announced, memory::usual(USUAL_ELEMENTS));
         while self.more(&mut left)? {
             let at = values.len();
-            push(&mut values, Node::NULL, start)?;
+            room(&mut values, start)?;
+            values.push(Node::NULL);
             self.value(depth + 1, &mut values[at])?;
         }
         Ok(if announced.is_some() { Is::Bare(values) } else { Is::Array(values) })
@@ -421,7 +423,8 @@ impl<'a> Input<'a> {
         let mut entries = memory::usual(USUAL_PROPERTIES);
         while self.more(&mut left)? {
             let (start, at) = (self.0.position(), entries.len());
-            push(&mut entries, (Key::NONE, Node::NULL), start)?;
+            room(&mut entries, start)?;
+            entries.push((Key::NONE, Node::NULL));
             let (key, node) = &mut entries[at];
             match self.plain_text() {
                 Some(text) => key.set(Cow::Borrowed(text)),

@@ -6,7 +6,7 @@ use rmp::Marker;
 
 use super::failure::{Failure, Outcome};
 use super::format::{Format, Group};
-use super::node::{Is, Key, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong};
+use super::node::{Is, Key, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, room, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::memory;
@@ -196,6 +196,11 @@ fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
 /// The decimal without its fraction, if that is zeros only.
 fn whole(value: &BigDecimal) -> Option<i128> {
     let mut unscaled = value.unscaled().to_i128()?;
+    // Most are short, and to divide those takes a fraction of the time.
+    let power = u32::try_from(value.scale()).ok().and_then(|scale| 10i64.checked_pow(scale));
+    if let (Ok(short), Some(power)) = (i64::try_from(unscaled), power) {
+        return (short % power == 0).then(|| (short / power).into());
+    }
     if unscaled == 0 {
         return Some(0);
     }
@@ -214,8 +219,8 @@ fn exact(value: &BigDecimal) -> Option<f64> {
     const POWERS: [f64; 16] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
     let power = POWERS.get(usize::try_from(value.scale()).ok()?)?;
-    let unscaled = value.unscaled().to_i128().filter(|unscaled| unscaled.abs() < 10i128.pow(15))?;
-    Some(unscaled as f64 / power)
+    let unscaled = i64::try_from(value.unscaled().to_i128()?).ok()?;
+    (unscaled.unsigned_abs() < 10u64.pow(15)).then(|| unscaled as f64 / power)
 }
 
 /// Whether the double prints as these digits, whatever zeros follow them.
@@ -370,7 +375,8 @@ impl<'a> Input<'a> {
         let mut values = memory::usual(length.min(USUAL_ELEMENTS as u64) as usize);
         for _ in 0..length {
             let at = values.len();
-            push(&mut values, Node::NULL, start)?;
+            room(&mut values, start)?;
+            values.push(Node::NULL);
             self.value(depth + 1, &mut values[at])?;
         }
         Ok(values)
@@ -388,7 +394,8 @@ impl<'a> Input<'a> {
         let mut entries = memory::usual(length.min(2 * USUAL_PROPERTIES as u64) as usize);
         for _ in 0..length {
             let (start, at) = (self.at, entries.len());
-            push(&mut entries, (Key::NONE, Node::NULL), start)?;
+            room(&mut entries, start)?;
+            entries.push((Key::NONE, Node::NULL));
             let (key, node) = &mut entries[at];
             match self.short_text() {
                 Some(text) => key.set(Cow::Borrowed(text)),

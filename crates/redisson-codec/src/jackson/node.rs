@@ -181,10 +181,10 @@ pub(super) fn beyond_depth() -> Failure {
     Failure::new(format!("a value of more than {MAX_DEPTH} levels is too deep"))
 }
 
-/// Appends to the list of what is in a list or object that begins at an offset.
+/// Makes room for one more in the list of what is in a list or object that begins at an offset.
 #[inline]
-pub(super) fn push<T>(list: &mut Vec<T>, value: T, at: usize) -> Result<(), CodecError> {
-    memory::push(list, value).map_err(|why| CodecError::new(format!("{why}, at offset {at}")))
+pub(super) fn room<T>(list: &mut Vec<T>, at: usize) -> Result<(), CodecError> {
+    memory::room(list).map_err(|why| CodecError::new(format!("{why}, at offset {at}")))
 }
 
 pub(super) fn too_deep(at: usize) -> CodecError {

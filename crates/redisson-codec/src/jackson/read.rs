@@ -406,11 +406,17 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             next: 0,
             left: entries,
             value: None,
+            reading: None,
             seen: FieldSet::new(shape.fields.len()),
             missing: 0,
             others: Vec::new(),
         };
-        self.placed(visitor.visit_map(&mut fields))
+        let mut read = visitor.visit_map(&mut fields);
+        if let Err(failure) = &mut read {
+            fields.of_field(failure);
+            failure.place(self.node.at);
+        }
+        read
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

@@ -388,7 +388,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn serialize_struct(self, _: &'static str, _: usize) -> Outcome<ObjectWriter<'w, F>> {
         match self.site.content {
             Content::Struct(class) => ObjectWriter::new(self, class),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::CodecError;
 use crate::jackson::node::{
-    Is, Key, MAX_DEPTH, MAX_DIGITS, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong,
+    Is, Key, MAX_DEPTH, MAX_DIGITS, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, room, too_deep, wrong,
 };
 use crate::java::BigInteger;
 use crate::memory;
@@ -119,7 +119,8 @@ impl<'a> Input<'a> {
         let mut values = memory::usual(USUAL_ELEMENTS);
         loop {
             let at = values.len();
-            push(&mut values, Node::NULL, self.at)?;
+            room(&mut values, self.at)?;
+            values.push(Node::NULL);
             self.value(depth + 1, &mut values[at])?;
             if !self.more(b']')? {
                 return Ok(values);
@@ -137,7 +138,8 @@ impl<'a> Input<'a> {
                 return Err(self.wrong("`\"`"));
             }
             let at = entries.len();
-            push(&mut entries, (Key::NONE, Node::NULL), self.at)?;
+            room(&mut entries, self.at)?;
+            entries.push((Key::NONE, Node::NULL));
             let (key, node) = &mut entries[at];
             match self.simple() {
                 Some(text) => key.set(Cow::Borrowed(text)),

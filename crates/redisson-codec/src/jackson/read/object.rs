@@ -52,6 +52,8 @@ pub(super) struct ObjectReader<'n, 'a, I> {
     pub(super) left: I,
     /// The value of the field whose name was read; that of a field which is not known is skipped.
     pub(super) value: Option<(Option<usize>, &'n Node<'a>)>,
+    /// The field whose value is being read, and where that is.
+    pub(super) reading: Option<(usize, u32)>,
     pub(super) seen: FieldSet,
     /// How many of the fields have been looked at for being left out.
     pub(super) missing: usize,
@@ -102,9 +104,10 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
         None
     }
 
-    /// What is wrong with the value of a field, and where.
+    /// Says at which field a failure was, if it was at one.
     #[cold]
-    fn of_field(&self, failure: &mut Failure, field: usize, at: u32) {
+    pub(super) fn of_field(&self, failure: &mut Failure) {
+        let Some((field, at)) = self.reading else { return };
         failure.place(at);
         let Field { name, node, .. } = &self.class.fields[field];
         failure.path().enter_field(self.reader.context.shape, &self.class.class, name, *node);
@@ -139,6 +142,7 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
     type Error = Failure;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
+        self.reading = None;
         while let Some(entry @ (key, value)) = self.left.next() {
             let name = key.text();
             let field = self.find(&name);
@@ -167,11 +171,9 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
                 let reader = self.reader.field(self.class.fields[field].node, node);
                 // What was left out is at no offset.
                 let at = if std::ptr::eq(node, &NULL) { self.reader.node.at } else { node.at };
-                let mut read = seed.deserialize(reader);
-                if let Err(failure) = &mut read {
-                    self.of_field(failure, field, at);
-                }
-                read
+                // A failure is looked at where the object ends: here, each value would be moved for it.
+                self.reading = Some((field, at));
+                seed.deserialize(reader)
             }
             (None, Some(any)) => {
                 let Kind::Map(_, _, value) =

@@ -57,7 +57,8 @@ pub(super) fn levels<F>(place: &ValueWriter<'_, F>) -> usize {
 }
 
 impl<'w, F: Format> ObjectWriter<'w, F> {
-    #[inline]
+    // So that it is made where it is to stay.
+    #[inline(always)]
     pub(super) fn new(place: ValueWriter<'w, F>, class: usize) -> Outcome<Self> {
         let class = place.plan.class(class);
         place.output.deeper(levels(&place))?;

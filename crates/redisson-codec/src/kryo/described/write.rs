@@ -5,6 +5,7 @@ use super::{Described, Generic, numbered};
 use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
 use crate::java::{Collection, Constant, Map, Object, Value};
 use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
 use crate::kryo::value;
 use crate::shown::shown;
@@ -78,6 +79,15 @@ fn place(output: &mut Output, declared: &Generic, value: &Value, arguments: &[Ge
             true => value::write_content(output, value),
             false => Err(other(number.name(), value)),
         };
+    }
+    if let Generic::Numbered(number) = declared
+        && value.class() == number.name()
+    {
+        // A text says itself whether it is null.
+        if *number != Numbered::String {
+            output.byte(1);
+        }
+        return value::write_content(output, value);
     }
     match described(output)?.final_class(declared)? {
         Some(class) => nullable(output, &class, value, arguments),
