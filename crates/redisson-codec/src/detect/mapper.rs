@@ -76,8 +76,10 @@ fn find(value: &Value, settings: &mut Settings) {
 fn of_time(class: &str, value: &Value) -> Option<&'static str> {
     let text = match value {
         Value::String(text) => text,
+        // A `Duration` is a number in both forms.
         Value::Array(_) | Value::Integer(_) | Value::Double(_) | Value::Bare(_) => {
-            return class.starts_with("java.time.").then_some("java_time");
+            let is_time = class.starts_with("java.time.") && class != "java.time.Duration";
+            return is_time.then_some("java_time");
         }
         _ => return None,
     };
