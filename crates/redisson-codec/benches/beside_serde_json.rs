@@ -103,7 +103,7 @@ struct Sms {
 
 const CLASSES: &str = "
     class redelay.bench.Reminder {
-        Long userId; Long orderId; String channel; String text; int attempt; boolean urgent; String note;
+        long userId; Long orderId; String channel; String text; int attempt; boolean urgent; String note;
     }
     class redelay.bench.Order {
         long orderId; String customer; String currency; double total; boolean paid; List<redelay.bench.Order$Line> lines;
@@ -114,8 +114,10 @@ const CLASSES: &str = "
         List<redelay.bench.Position> positions;
     }
     class redelay.bench.Position { String sku; int count; java.math.BigDecimal price; }
-    class redelay.bench.Batch { long id; List<redelay.bench.EmailTask> tasks; }
-    class redelay.bench.EmailTask { String to; String subject; int attempt; }
+    class redelay.bench.Batch { long id; List<redelay.bench.Task> tasks; }
+    interface redelay.bench.Task {}
+    class redelay.bench.EmailTask implements redelay.bench.Task { String to; String subject; int attempt; }
+    class redelay.bench.SmsTask implements redelay.bench.Task { String phone; String text; int attempt; }
 ";
 
 /// The most that a row may take, as many times as `serde_json`: to encode, and to decode.
@@ -152,9 +154,9 @@ impl<'a> Job<'a> {
         begun.elapsed()
     }
 
-    /// Finds the count that takes as long as a slice.
+    /// Finds the count that takes as long as a slice. A single time may be that of another program.
     fn prepare(&mut self) {
-        while self.time() < SLICE {
+        while (0..5).any(|_| self.time() < SLICE) {
             self.count *= 2;
         }
     }
@@ -244,9 +246,9 @@ impl<'a> Rows<'a> {
             ),
         ];
         let described = Kryo5.with_classes(CLASSES.parse::<Classes>().expect("descriptions"));
-        if let Ok(any) = described.decode(&Kryo5.encode(value).expect("a payload")) {
-            self.codec(format!("{payload}: Value of Kryo5 with classes"), plain, Some(VALUE), any, described);
-        }
+        let any = described.decode(&Kryo5.encode(value).expect("a payload")).expect("a value");
+        assert!(matches!(any, Value::Object(_)), "{payload} is described: {any}");
+        self.codec(format!("{payload}: Value of Kryo5 with classes"), plain, Some(VALUE), any, described);
         self.value(payload, plain, value, JsonJackson, "JsonJackson");
         self.value(payload, plain, value, CborJackson, "CborJackson");
         self.value(payload, plain, value, MsgPackJackson, "MsgPackJackson");

@@ -73,4 +73,3 @@ pub use check::{Differences, check};
 pub(crate) use hierarchy::{Hierarchy, Layout};
 pub use model::Classes;
 pub(crate) use model::{ClassKind, JavaType};
-pub(crate) use primitive::Primitive;

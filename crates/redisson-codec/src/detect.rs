@@ -43,6 +43,7 @@
 //! [`ZStd`](crate::ZStd). Of what cannot be read, [`Format::describe`] has the class and the readable texts.
 //! That is most often an object of an application's class in Kryo 5, whose payload has neither names nor
 //! types of its fields. `KryoCodec` (Kryo 4) writes numbers, texts and booleans as Kryo 5 does.
+//! [`Format::mapper_settings`] names the settings of an application's `ObjectMapper` that a payload shows.
 //!
 //! # Limits
 //!
@@ -54,6 +55,7 @@
 mod described;
 mod format;
 mod json;
+mod mapper;
 mod printed;
 mod rules;
 mod unpacked;

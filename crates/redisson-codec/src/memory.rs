@@ -68,11 +68,16 @@ pub(crate) fn take(bytes: usize) -> Result<(), TooMuch> {
 #[cfg(feature = "_java")]
 #[inline]
 pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Result<(), TooMuch> {
-    if list.len() == list.capacity() {
-        grow(list)?;
-    }
+    room(list)?;
     list.push(value);
     Ok(())
+}
+
+/// Makes room for one more element. So this can be made in its place: to move it may take longer.
+#[cfg(feature = "_java")]
+#[inline]
+pub(crate) fn room<T>(list: &mut Vec<T>) -> Result<(), TooMuch> {
+    if list.len() == list.capacity() { grow(list) } else { Ok(()) }
 }
 
 #[cfg(feature = "_java")]
@@ -88,7 +93,7 @@ fn grow<T>(list: &mut Vec<T>) -> Result<(), TooMuch> {
 }
 
 /// An empty list of unknown length, with room for the usual number of elements, unless memory is limited.
-#[cfg(feature = "_jackson")]
+#[cfg(any(feature = "_jackson", feature = "classes"))]
 #[inline]
 pub(crate) fn usual<T>(length: usize) -> Vec<T> {
     match LEFT.get() {

@@ -54,7 +54,7 @@ impl JavaType {
 }
 
 impl JavaClass {
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let field = |field: &JavaField| text(&field.name) + field.kind.memory();
         let constant =
             |constant: &JavaConstant| text(&constant.name) + constant.body.as_deref().map_or(0, text);

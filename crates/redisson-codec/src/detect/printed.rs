@@ -101,7 +101,7 @@ impl Format {
     }
 
     /// Reads what is behind the compression.
-    fn read<T>(
+    pub(super) fn read<T>(
         self,
         payload: &[u8],
         read: impl FnOnce(Kind, &[u8]) -> Result<T, CodecError>,

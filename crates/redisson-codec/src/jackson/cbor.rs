@@ -13,7 +13,7 @@ use minicbor::{Decoder, Encoder};
 use super::failure::Outcome;
 use super::format::{Format, Group, OpenGroup};
 use super::node::{
-    Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong,
+    Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, room, too_deep, wrong,
 };
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
@@ -72,16 +72,22 @@ impl Format for Cbor {
         }
     }
 
+    #[inline]
     fn null(out: &mut Vec<u8>) {
-        sure(Encoder::new(out).null());
+        out.push(0xf6);
     }
 
+    #[inline]
     fn boolean(out: &mut Vec<u8>, value: bool) {
-        sure(Encoder::new(out).bool(value));
+        out.push(0xf4 | u8::from(value));
     }
 
+    #[inline]
     fn integer(out: &mut Vec<u8>, value: i64) {
-        sure(Encoder::new(out).i64(value));
+        match value {
+            0.. => head(out, 0, value as u64),
+            _ => head(out, 0x20, !value as u64),
+        }
     }
 
     fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()> {
@@ -103,12 +109,19 @@ impl Format for Cbor {
         sure(Encoder::new(out).f32(value));
     }
 
+    #[inline]
     fn double(out: &mut Vec<u8>, value: f64) {
-        sure(Encoder::new(out).f64(value));
+        out.push(0xfb);
+        out.extend_from_slice(&value.to_be_bytes());
     }
 
+    #[inline]
     fn text(out: &mut Vec<u8>, value: &str) {
-        text(value, &mut Encoder::new(out));
+        if value.len() > MAX_PIECE {
+            return long_text(value, &mut Encoder::new(out));
+        }
+        head(out, TEXT, value.len() as u64);
+        out.extend_from_slice(value.as_bytes());
     }
 
     fn bytes(out: &mut Vec<u8>, value: &[u8]) {
@@ -119,15 +132,16 @@ impl Format for Cbor {
         Self::integer(out, key);
     }
 
+    #[inline]
     fn header(out: &mut Vec<u8>, group: Group, count: usize) {
-        let mut out = Encoder::new(out);
-        sure(match group {
-            Group::Object => out.begin_map(),
-            Group::List => out.begin_array(),
-            Group::Bare => out.array(count as u64),
-        });
+        match group {
+            Group::Object => out.push(0xbf),
+            Group::List => out.push(0x9f),
+            Group::Bare => head(out, 0x80, count as u64),
+        }
     }
 
+    #[inline]
     fn close(out: &mut Vec<u8>, open: OpenGroup, count: usize) {
         match open.group {
             Group::Object | Group::List => out.extend_from_slice(END),
@@ -141,8 +155,33 @@ fn sure<T>(written: Result<T, minicbor::encode::Error<Infallible>>) {
     debug_assert!(written.is_ok());
 }
 
-fn text(text: &str, out: &mut Encoder<&mut Vec<u8>>) {
-    if text.len() <= MAX_PIECE || !units_exceed(text) {
+/// What a text begins with.
+const TEXT: u8 = 0x60;
+
+/// What an item begins with: its type, and a number in the fewest bytes.
+#[inline]
+fn head(out: &mut Vec<u8>, kind: u8, number: u64) {
+    match number {
+        ..0x18 => out.push(kind | number as u8),
+        ..0x100 => out.extend_from_slice(&[kind | 0x18, number as u8]),
+        _ => long_head(out, kind, number),
+    }
+}
+
+fn long_head(out: &mut Vec<u8>, kind: u8, number: u64) {
+    let (width, size) = match number {
+        ..0x1_0000 => (0x19, 2),
+        ..0x1_0000_0000 => (0x1a, 4),
+        _ => (0x1b, 8),
+    };
+    out.push(kind | width);
+    out.extend_from_slice(&number.to_be_bytes()[8 - size..]);
+}
+
+/// A text that is in pieces, if it has more units than one.
+#[cold]
+fn long_text(text: &str, out: &mut Encoder<&mut Vec<u8>>) {
+    if !units_exceed(text) {
         return sure(out.str(text));
     }
     sure(out.begin_str());
@@ -191,11 +230,12 @@ fn negated(bytes: &[u8]) -> BigInteger {
     BigInteger::from_be_bytes(&bytes)
 }
 
+/// The tag of a decimal, and the head of the two numbers that it is.
+const DECIMAL: &[u8] = &[0xc4, 0x82];
+
 fn decimal(value: &BigDecimal, out: &mut Vec<u8>) {
-    let mut head = Encoder::new(&mut *out);
-    sure(head.tag(IanaTag::Decimal));
-    sure(head.array(2));
-    sure(head.i64(-i64::from(value.scale())));
+    out.extend_from_slice(DECIMAL);
+    Cbor::integer(out, -i64::from(value.scale()));
     match value.unscaled().to_i128().map(i64::try_from) {
         Some(Ok(unscaled)) if i32::try_from(unscaled).is_ok() => Cbor::integer(out, unscaled),
         Some(Ok(unscaled)) => long(unscaled, out),
@@ -368,7 +408,8 @@ impl<'a> Input<'a> {
         let (mut left, mut values) = (announced, memory::usual(USUAL_ELEMENTS));
         while self.more(&mut left)? {
             let at = values.len();
-            push(&mut values, Node::NULL, start)?;
+            room(&mut values, start)?;
+            values.push(Node::NULL);
             self.value(depth + 1, &mut values[at])?;
         }
         Ok(if announced.is_some() { Is::Bare(values) } else { Is::Array(values) })
@@ -381,14 +422,15 @@ impl<'a> Input<'a> {
         let mut left = self.0.map().map_err(self.broken())?;
         let mut entries = memory::usual(USUAL_PROPERTIES);
         while self.more(&mut left)? {
-            let start = self.0.position();
-            let key = match self.plain_text() {
-                Some(text) => Key::Text(Cow::Borrowed(text)),
-                None => self.other_key(start)?,
-            };
-            let at = entries.len();
-            push(&mut entries, (key, Node::NULL), start)?;
-            self.value(depth + 1, &mut entries[at].1)?;
+            let (start, at) = (self.0.position(), entries.len());
+            room(&mut entries, start)?;
+            entries.push((Key::NONE, Node::NULL));
+            let (key, node) = &mut entries[at];
+            match self.plain_text() {
+                Some(text) => key.set(Cow::Borrowed(text)),
+                None => *key = self.other_key(start)?,
+            }
+            self.value(depth + 1, node)?;
         }
         Ok(entries)
     }

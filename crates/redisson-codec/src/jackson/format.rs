@@ -46,12 +46,14 @@ pub(super) trait Format: Sized + 'static {
     fn bytes(out: &mut Vec<u8>, value: &[u8]);
 
     /// The class in front of a value, which [`BEHIND`](Self::BEHIND) is to follow.
+    #[inline]
     fn class(out: &mut Vec<u8>, class: &str) {
         Self::header(out, Group::List, 2);
         Self::text(out, class);
     }
 
     /// The name of a property or of a map's entry, whose value is to follow.
+    #[inline]
     fn key(out: &mut Vec<u8>, key: &str) {
         Self::text(out, key);
     }

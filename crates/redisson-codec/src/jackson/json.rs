@@ -118,14 +118,17 @@ impl Format for Json {
         Input::payload(payload)
     }
 
+    #[inline]
     fn null(out: &mut Vec<u8>) {
         out.extend_from_slice(b"null");
     }
 
+    #[inline]
     fn boolean(out: &mut Vec<u8>, value: bool) {
         out.extend_from_slice(if value { b"true" } else { b"false" });
     }
 
+    #[inline]
     fn integer(out: &mut Vec<u8>, value: i64) {
         put_digits(out, value, 0);
     }
@@ -151,6 +154,7 @@ impl Format for Json {
         }
     }
 
+    #[inline]
     fn double(out: &mut Vec<u8>, value: f64) {
         match value.is_finite() {
             true => put_java_text(out, value),
@@ -159,16 +163,13 @@ impl Format for Json {
     }
 
     /// Only what JSON demands is escaped, and what is beyond U+FFFF, which are two `char`s in Java.
+    #[inline]
     fn text(out: &mut Vec<u8>, value: &str) {
         out.push(b'"');
-        let mut rest = value;
-        while let Some(at) = first_escaped(rest.as_bytes()) {
-            out.extend_from_slice(&rest.as_bytes()[..at]);
-            let mut from_here = rest[at..].chars();
-            from_here.next().into_iter().for_each(|c| escape(out, c));
-            rest = from_here.as_str();
+        match first_escaped(value.as_bytes()) {
+            None => out.extend_from_slice(value.as_bytes()),
+            Some(at) => escaped(out, value, at),
         }
-        out.extend_from_slice(rest.as_bytes());
         out.push(b'"');
     }
 
@@ -176,12 +177,14 @@ impl Format for Json {
         Self::text(out, &MIME_NO_LINEFEEDS.encode(value));
     }
 
+    #[inline]
     fn class(out: &mut Vec<u8>, class: &str) {
         out.push(b'[');
         Self::text(out, class);
         out.push(b',');
     }
 
+    #[inline]
     fn key(out: &mut Vec<u8>, key: &str) {
         out.push(b',');
         Self::text(out, key);
@@ -192,14 +195,17 @@ impl Format for Json {
         Self::key(out, &key.to_string());
     }
 
+    #[inline]
     fn next(out: &mut Vec<u8>) {
         out.push(b',');
     }
 
     /// Nothing: a comma is in front of everything, and in the end the first of them becomes the bracket. So
     /// properties can be put into another order.
+    #[inline]
     fn header(_: &mut Vec<u8>, _: Group, _: usize) {}
 
+    #[inline]
     fn close(out: &mut Vec<u8>, open: OpenGroup, _: usize) {
         let (left, right) = match open.group {
             Group::Object => (b'{', b'}'),
@@ -213,7 +219,22 @@ impl Format for Json {
     }
 }
 
+/// A text of which the first character that is not written as it is is here.
+#[cold]
+fn escaped(out: &mut Vec<u8>, text: &str, first: usize) {
+    let (mut rest, mut next) = (text, Some(first));
+    while let Some(at) = next {
+        out.extend_from_slice(&rest.as_bytes()[..at]);
+        let mut from_here = rest[at..].chars();
+        from_here.next().into_iter().for_each(|c| escape(out, c));
+        rest = from_here.as_str();
+        next = first_escaped(rest.as_bytes());
+    }
+    out.extend_from_slice(rest.as_bytes());
+}
+
 /// Where the first character is that is not written as it is. Eight bytes are looked at at once.
+#[inline]
 fn first_escaped(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks();
     for (at, word) in words.iter().enumerate() {

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use rmp::Marker;
-use rmp::encode;
 
 use super::failure::{Failure, Outcome};
 use super::format::{Format, Group};
-use super::node::{Is, Key, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong};
+use super::node::{Is, Key, MAX_DEPTH, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, room, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::memory;
@@ -62,16 +61,29 @@ impl Format for MsgPack {
         }
     }
 
+    #[inline]
     fn null(out: &mut Vec<u8>) {
-        sure(encode::write_nil(out));
+        out.push(0xc0);
     }
 
+    #[inline]
     fn boolean(out: &mut Vec<u8>, value: bool) {
-        sure(encode::write_bool(out, value));
+        out.push(0xc2 | u8::from(value));
     }
 
+    #[inline]
     fn integer(out: &mut Vec<u8>, value: i64) {
-        sure(encode::write_sint(out, value));
+        match value {
+            -0x20..0x80 => out.push(value as u8),
+            0x80..0x100 => number(out, 0xcc, (value as u8).to_be_bytes()),
+            0x100..0x1_0000 => number(out, 0xcd, (value as u16).to_be_bytes()),
+            0x1_0000..0x1_0000_0000 => number(out, 0xce, (value as u32).to_be_bytes()),
+            0x1_0000_0000.. => number(out, 0xcf, value.to_be_bytes()),
+            -0x80..-0x20 => number(out, 0xd0, (value as i8).to_be_bytes()),
+            -0x8000..-0x80 => number(out, 0xd1, (value as i16).to_be_bytes()),
+            -0x8000_0000..-0x8000 => number(out, 0xd2, (value as i32).to_be_bytes()),
+            _ => number(out, 0xd3, value.to_be_bytes()),
+        }
     }
 
     fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()> {
@@ -91,43 +103,71 @@ impl Format for MsgPack {
     }
 
     fn float(out: &mut Vec<u8>, value: f32) {
-        sure(encode::write_f32(out, value));
+        number(out, 0xca, value.to_be_bytes());
     }
 
+    #[inline]
     fn double(out: &mut Vec<u8>, value: f64) {
-        sure(encode::write_f64(out, value));
+        number(out, 0xcb, value.to_be_bytes());
     }
 
+    #[inline]
     fn text(out: &mut Vec<u8>, value: &str) {
-        sure(encode::write_str(out, value));
+        match value.len() {
+            length @ ..0x20 => out.push(0xa0 | length as u8),
+            length @ ..0x100 => out.extend_from_slice(&[0xd9, length as u8]),
+            length => long(out, 0xda, length),
+        }
+        out.extend_from_slice(value.as_bytes());
     }
 
     fn bytes(out: &mut Vec<u8>, value: &[u8]) {
-        sure(encode::write_bin(out, value));
+        match value.len() {
+            length @ ..0x100 => out.extend_from_slice(&[0xc4, length as u8]),
+            length => long(out, 0xc5, length),
+        }
+        out.extend_from_slice(value);
     }
 
     fn number_key(out: &mut Vec<u8>, key: i64) {
         Self::text(out, &key.to_string());
     }
 
+    #[inline]
     fn header(out: &mut Vec<u8>, group: Group, count: usize) {
-        sure(match group {
-            Group::Object => encode::write_map_len(out, count as u32),
-            Group::List | Group::Bare => encode::write_array_len(out, count as u32),
-        });
+        let (short, other) = match group {
+            Group::Object => (0x80, 0xde),
+            Group::List | Group::Bare => (0x90, 0xdc),
+        };
+        match count {
+            ..0x10 => out.push(short | count as u8),
+            _ => long(out, other, count),
+        }
     }
 }
 
-/// Writing into memory does not fail.
-fn sure<T, E>(written: Result<T, E>) {
-    debug_assert!(written.is_ok());
+/// Writes a number behind its head.
+#[inline]
+fn number<const N: usize>(out: &mut Vec<u8>, head: u8, number: [u8; N]) {
+    out.push(head);
+    out.extend_from_slice(&number);
+}
+
+/// The head and the length of what is long. Behind the head for two bytes is that for four, and a payload
+/// with a longer length is refused.
+#[cold]
+fn long(out: &mut Vec<u8>, head: u8, length: usize) {
+    match u16::try_from(length) {
+        Ok(length) => number(out, head, length.to_be_bytes()),
+        Err(_) => number(out, head + 1, (length as u32).to_be_bytes()),
+    }
 }
 
 /// Whether it was written: there are integers of 64 bits only.
 fn integer(value: i128, out: &mut Vec<u8>) -> bool {
     match (i64::try_from(value), u64::try_from(value)) {
-        (Ok(value), _) => sure(encode::write_sint(out, value)),
-        (_, Ok(value)) => sure(encode::write_uint(out, value)),
+        (Ok(value), _) => MsgPack::integer(out, value),
+        (_, Ok(value)) => number(out, 0xcf, value.to_be_bytes()),
         _ => return false,
     }
     true
@@ -142,20 +182,25 @@ fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
         return Ok(());
     }
     if let Some(double) = exact(value) {
-        sure(encode::write_f64(out, double));
+        MsgPack::double(out, double);
         return Ok(());
     }
     let double: f64 = value.to_string().parse().map_err(|_| lost())?;
     if !double.is_finite() || !same(value, double) {
         return Err(lost());
     }
-    sure(encode::write_f64(out, double));
+    MsgPack::double(out, double);
     Ok(())
 }
 
 /// The decimal without its fraction, if that is zeros only.
 fn whole(value: &BigDecimal) -> Option<i128> {
     let mut unscaled = value.unscaled().to_i128()?;
+    // Most are short, and to divide those takes a fraction of the time.
+    let power = u32::try_from(value.scale()).ok().and_then(|scale| 10i64.checked_pow(scale));
+    if let (Ok(short), Some(power)) = (i64::try_from(unscaled), power) {
+        return (short % power == 0).then(|| (short / power).into());
+    }
     if unscaled == 0 {
         return Some(0);
     }
@@ -174,8 +219,8 @@ fn exact(value: &BigDecimal) -> Option<f64> {
     const POWERS: [f64; 16] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
     let power = POWERS.get(usize::try_from(value.scale()).ok()?)?;
-    let unscaled = value.unscaled().to_i128().filter(|unscaled| unscaled.abs() < 10i128.pow(15))?;
-    Some(unscaled as f64 / power)
+    let unscaled = i64::try_from(value.unscaled().to_i128()?).ok()?;
+    (unscaled.unsigned_abs() < 10u64.pow(15)).then(|| unscaled as f64 / power)
 }
 
 /// Whether the double prints as these digits, whatever zeros follow them.
@@ -330,7 +375,8 @@ impl<'a> Input<'a> {
         let mut values = memory::usual(length.min(USUAL_ELEMENTS as u64) as usize);
         for _ in 0..length {
             let at = values.len();
-            push(&mut values, Node::NULL, start)?;
+            room(&mut values, start)?;
+            values.push(Node::NULL);
             self.value(depth + 1, &mut values[at])?;
         }
         Ok(values)
@@ -347,17 +393,18 @@ impl<'a> Input<'a> {
         }
         let mut entries = memory::usual(length.min(2 * USUAL_PROPERTIES as u64) as usize);
         for _ in 0..length {
-            let start = self.at;
-            let key = Key::Text(match self.short_text() {
-                Some(text) => Cow::Borrowed(text),
+            let (start, at) = (self.at, entries.len());
+            room(&mut entries, start)?;
+            entries.push((Key::NONE, Node::NULL));
+            let (key, node) = &mut entries[at];
+            match self.short_text() {
+                Some(text) => key.set(Cow::Borrowed(text)),
                 None => {
                     let marker = Marker::from_u8(self.number(1)? as u8);
-                    self.text(start, marker)?
+                    key.set(self.text(start, marker)?);
                 }
-            });
-            let at = entries.len();
-            push(&mut entries, (key, Node::NULL), start)?;
-            self.value(depth + 1, &mut entries[at].1)?;
+            }
+            self.value(depth + 1, node)?;
         }
         Ok(entries)
     }

@@ -65,7 +65,16 @@ pub(super) enum Key<'a> {
     Number(i64),
 }
 
-impl Key<'_> {
+impl<'a> Key<'a> {
+    /// What a key is until it is read, in its place.
+    pub(super) const NONE: Key<'static> = Key::Number(0);
+
+    /// Makes a text of a key that is still none, which need not be dropped.
+    #[inline]
+    pub(super) fn set(&mut self, text: Cow<'a, str>) {
+        std::mem::forget(std::mem::replace(self, Key::Text(text)));
+    }
+
     pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) {
         match self {
             Key::Text(key) => F::key(out, key),
@@ -73,6 +82,7 @@ impl Key<'_> {
         }
     }
 
+    #[inline]
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             Key::Text(text) => Cow::Borrowed(text),
@@ -171,10 +181,10 @@ pub(super) fn beyond_depth() -> Failure {
     Failure::new(format!("a value of more than {MAX_DEPTH} levels is too deep"))
 }
 
-/// Appends to the list of what is in a list or object that begins at an offset.
+/// Makes room for one more in the list of what is in a list or object that begins at an offset.
 #[inline]
-pub(super) fn push<T>(list: &mut Vec<T>, value: T, at: usize) -> Result<(), CodecError> {
-    memory::push(list, value).map_err(|why| CodecError::new(format!("{why}, at offset {at}")))
+pub(super) fn room<T>(list: &mut Vec<T>, at: usize) -> Result<(), CodecError> {
+    memory::room(list).map_err(|why| CodecError::new(format!("{why}, at offset {at}")))
 }
 
 pub(super) fn too_deep(at: usize) -> CodecError {

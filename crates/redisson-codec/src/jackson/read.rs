@@ -93,17 +93,20 @@ struct Object<'n, I> {
 type FoundClass<'n> = (&'n str, u32);
 
 impl<'n, 'a> ValueReader<'n, 'a> {
+    #[inline]
     fn expected(&self) -> &'static shape::Node {
         &self.context.shape.nodes[self.id]
     }
 
     /// A field of an object, or what is in the field of all other properties.
+    #[inline]
     fn field(&self, id: NodeId, node: &'n Node<'a>) -> ValueReader<'n, 'a> {
         let open = self.context.shape.nodes[id].object;
         ValueReader { id, node, root: false, untyped: false, open, in_enum_set: false, tag: None, ..*self }
     }
 
     /// An element of a list, or a value of a map.
+    #[inline]
     fn element(&self, id: NodeId) -> ValueReader<'n, 'a> {
         let untyped = self.untyped || self.open;
         let kind = &self.expected().kind;
@@ -126,6 +129,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         read
     }
 
+    #[inline]
     fn check(&self, expected: &str, found: &str, at: u32) -> Outcome<()> {
         if self.context.any_class || expected == found {
             return Ok(());
@@ -134,6 +138,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     }
 
     /// The node behind the class, if a class is there and is the expected one.
+    #[inline]
     fn bare(&self, class: &str) -> Outcome<&'n Node<'a>> {
         let (Is::Array(pair) | Is::Bare(pair)) = &self.node.is else { return Ok(self.node) };
         let [found, inside] = &pair[..] else { return Ok(self.node) };
@@ -168,6 +173,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
     }
 
     /// The elements of a list, and the class in front of them.
+    #[inline]
     fn list(&self) -> Outcome<(Option<FoundClass<'n>>, Nodes<'n, 'a>)> {
         let (Is::Array(elements) | Is::Bare(elements)) = &self.node.is else {
             return Err(self.wrong("a list"));
@@ -182,6 +188,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         Ok((None, elements))
     }
 
+    #[inline]
     fn elements(&self, element: NodeId) -> Outcome<Nodes<'n, 'a>> {
         let (class, elements) = self.list()?;
         let Some((class, at)) = class else { return Ok(elements) };
@@ -399,11 +406,17 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             next: 0,
             left: entries,
             value: None,
+            reading: None,
             seen: FieldSet::new(shape.fields.len()),
             missing: 0,
             others: Vec::new(),
         };
-        self.placed(visitor.visit_map(&mut fields))
+        let mut read = visitor.visit_map(&mut fields);
+        if let Err(failure) = &mut read {
+            fields.of_field(failure);
+            failure.place(self.node.at);
+        }
+        read
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

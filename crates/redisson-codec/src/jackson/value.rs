@@ -8,12 +8,13 @@ pub(super) use read::{
     bytes, double, float, integer, is_collection, is_map, pattern_of, read, scalar_of, split_class,
     typed_scalar_of, unit,
 };
-pub(super) use write::{key, write};
+pub(super) use write::{is_last_scalar, key, write, write_scalar};
 
 use super::node::{Is, Node};
 use crate::java::Object;
 use crate::java::class::{ClassKind, FieldKind, known};
 
+#[inline]
 pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
     match &node.is {
         Is::Text(text) => Some(text),

@@ -29,7 +29,7 @@ use super::value;
 use crate::java::Value;
 use crate::java::class::ClassKind;
 use crate::java::shape::Kind;
-use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::type_hint::{PREFIX, TypeHint, type_hint};
 use crate::java::value_slot;
 use crate::shown::shown;
 
@@ -70,7 +70,7 @@ impl<'w, F: Format> ValueWriter<'w, F> {
         let Some(class) = &self.site.class else { return Ok(self.plain(write)) };
         self.output.allows(1)?;
         let out = &mut self.output.bytes;
-        out.extend_from_slice(class);
+        class.put(out);
         write(out);
         out.extend_from_slice(F::BEHIND);
         Ok(Written::Value)
@@ -112,6 +112,21 @@ impl<'w, F: Format> ValueWriter<'w, F> {
     fn value<T: Serialize + ?Sized>(self, inside: &T) -> Outcome<Written> {
         let value = value_slot::capture(inside).ok_or_else(|| self.other("something else"))?;
         self.value_of(&value)
+    }
+
+    /// One of the declared class.
+    fn scalar<T: Serialize + ?Sized>(self, inside: &T) -> Outcome<Written> {
+        let value = value_slot::capture(inside).ok_or_else(|| self.other("something else"))?;
+        if let Some(class) = &self.site.class {
+            self.output.allows(1)?;
+            class.put(&mut self.output.bytes);
+        }
+        let Output { bytes, mapper, depth, .. } = self.output;
+        value::write_scalar::<F>(bytes, &value, mapper.as_deref().unwrap_or(&REDISSON), *depth)?;
+        if self.site.class.is_some() {
+            bytes.extend_from_slice(F::BEHIND);
+        }
+        Ok(Written::Value)
     }
 
     /// Any value, without serde.
@@ -304,6 +319,11 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
         name: &'static str,
         inside: &T,
     ) -> Outcome<Written> {
+        if let Content::Scalar(class) = self.site.content
+            && name.strip_prefix(PREFIX) == Some(class.name)
+        {
+            return self.scalar(inside);
+        }
         match type_hint(name) {
             Some(TypeHint::Value) => self.value(inside),
             Some(TypeHint::Class(class)) => match class.kind {
@@ -368,7 +388,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn serialize_struct(self, _: &'static str, _: usize) -> Outcome<ObjectWriter<'w, F>> {
         match self.site.content {
             Content::Struct(class) => ObjectWriter::new(self, class),

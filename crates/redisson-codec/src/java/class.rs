@@ -103,15 +103,21 @@ const FREQUENT: usize = 12;
 static BY_NAME: LazyLock<HashMap<&str, &Class>> =
     LazyLock::new(|| CLASSES.iter().map(|class| (class.name, class)).collect());
 
+/// What the names of all classes below begin with: most others are those of an application.
+pub(crate) const PACKAGES: [&str; 2] = ["java.", "sun."];
+
 /// The class of this name, if it is one of those below.
 pub(crate) fn known(name: &str) -> Option<&'static Class> {
-    // Most others are those of an application.
-    if !name.starts_with("java.") && !name.starts_with("sun.") {
+    if !PACKAGES.iter().any(|package| name.starts_with(package)) {
         return None;
     }
-    // Most names differ in their lengths, so that to compare them takes less time than a hash.
-    let frequent = CLASSES[..FREQUENT].iter().find(|class| class.name == name);
-    frequent.or_else(|| BY_NAME.get(name).copied())
+    frequent(|class| class == name).or_else(|| BY_NAME.get(name).copied())
+}
+
+/// A class with such a name, if it is one of the most frequent ones. Most names differ in their lengths, so
+/// that to compare them takes less time than a hash.
+pub(crate) fn frequent(is: impl Fn(&str) -> bool) -> Option<&'static Class> {
+    CLASSES[..FREQUENT].iter().find(|class| is(class.name))
 }
 
 /// Like [`known`], for names that are in the list for sure.

@@ -5,29 +5,31 @@
 //! the type of a field is pushed when its value is written, and the serializer of the value takes the type
 //! arguments.
 
+mod plan;
 mod read;
 mod write;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::classes::{Classes, Hierarchy, JavaType, Layout, Primitive};
+use crate::classes::{Classes, Hierarchy, JavaType};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::shown::shown;
+use plan::{ObjectPlan, Plan};
 
+pub(super) use plan::Plans;
 pub(super) use read::{element as read_element, object as read_object};
 pub(super) use write::{element as write_element, value as write_value};
 
 /// Descriptions, and the type arguments that are known at a place in a payload.
-#[derive(Clone)]
 pub(super) struct Described {
-    classes: Arc<Classes>,
+    plans: Arc<Plans>,
     /// The last one of a name is valid.
     bound: Vec<Bound>,
 }
 
 /// What a type parameter is.
-#[derive(Clone)]
 struct Bound {
     /// The class that declares it.
     by: String,
@@ -38,9 +40,13 @@ struct Bound {
 /// A declared type, as Kryo keeps it.
 #[derive(Clone, Debug)]
 enum Generic {
-    Primitive(Primitive),
+    Primitive(Numbered),
+    /// A class that has a number. All of them are final.
+    Numbered(Numbered),
     Class {
         class: String,
+        /// Whether no other one can be at the place, if that is known.
+        is_final: Option<bool>,
         arguments: Vec<Generic>,
     },
     /// The parameter of a class.
@@ -53,27 +59,33 @@ enum Generic {
 }
 
 impl Described {
-    pub(super) fn new(classes: Arc<Classes>) -> Box<Self> {
-        Box::new(Self { classes, bound: Vec::new() })
+    pub(super) fn new(plans: Arc<Plans>) -> Box<Self> {
+        Box::new(Self { plans, bound: Vec::new() })
     }
 
     /// The class of a declared type, if it is known here.
-    fn class_of(&self, generic: &Generic) -> Option<String> {
+    fn class_of<'g>(&self, generic: &'g Generic) -> Option<Cow<'g, str>> {
         match generic {
             Generic::Primitive(_) => None,
-            Generic::Array(element) => self.class_of(element).map(|class| array_of(&class)),
-            Generic::Class { class, .. } => Some(class.clone()),
+            Generic::Numbered(number) => Some(number.name().into()),
+            Generic::Array(element) => self.class_of(element).map(|class| array_of(&class).into()),
+            Generic::Class { class, .. } => Some(class.into()),
             Generic::Variable { by, name } => {
                 let bound = self.bound.iter().rev().find(|bound| bound.by == *by && bound.name == *name);
-                bound.map(|bound| bound.class.clone())
+                bound.map(|bound| bound.class.clone().into())
             }
         }
     }
 
     /// The class of a place, if no other one can be there, so that it is not written.
-    fn final_class(&self, declared: &Generic) -> Outcome<Option<String>> {
+    fn final_class<'g>(&self, declared: &'g Generic) -> Outcome<Option<Cow<'g, str>>> {
         let Some(class) = self.class_of(declared) else { return Ok(None) };
-        match self.classes.is_final(&class) {
+        let is_final = match declared {
+            Generic::Numbered(_) => Some(true),
+            Generic::Class { is_final, .. } => *is_final,
+            _ => self.is_final(&class),
+        };
+        match is_final {
             Some(true) => Ok(Some(class)),
             Some(false) => Ok(None),
             None => Err(Failure::new(format!(
@@ -85,23 +97,25 @@ impl Described {
 
     /// Whether the elements of an array of this class have no class of their own. `None` if it is not known.
     pub(super) fn is_final(&self, class: &str) -> Option<bool> {
-        self.classes.is_final(class)
+        self.plans.classes.is_final(class)
     }
 
     /// Binds the type parameters of a class to the arguments with which a place declares it, until
     /// [`unbind`](Self::unbind).
-    fn bind(&mut self, hierarchy: &Hierarchy<'_>, arguments: &[Generic]) -> usize {
+    fn bind(&mut self, class: &ObjectPlan, arguments: &[Generic]) -> usize {
         let before = self.bound.len();
-        let parameters = hierarchy.parameters();
-        let own = hierarchy.0.first().map_or(0, |class| class.parameters.len());
-        if arguments.is_empty() || own > arguments.len() || arguments.len() > parameters.len() {
+        let count = arguments.len();
+        if count == 0 || class.own_parameters > count || count > class.parameters.len() {
             return before;
         }
-        for (argument, chain) in arguments.iter().zip(parameters) {
+        for (argument, chain) in arguments.iter().zip(&class.parameters) {
             let Some(class) = self.class_of(argument) else { continue };
             for (by, name) in chain {
-                let by = hierarchy.0[by].name.clone();
-                self.bound.push(Bound { by, name: name.to_owned(), class: class.clone() });
+                self.bound.push(Bound {
+                    by: by.clone(),
+                    name: name.clone(),
+                    class: class.clone().into_owned(),
+                });
             }
         }
         before
@@ -113,18 +127,16 @@ impl Described {
 
     /// The byte by which a value of this class says itself that it is null, if it does.
     pub(super) fn null_of(&self, class: &str) -> Option<u8> {
-        match self.classes.layout(class) {
-            Ok(Some(Layout::Enum(_) | Layout::Collection(_) | Layout::Map(_))) => Some(0),
-            _ => None,
+        match self.plans.of(class).ok()??.as_ref() {
+            Plan::Enum(_) | Plan::Collection(_) | Plan::Map(_) => Some(0),
+            Plan::Object(_) => None,
         }
     }
 
     /// The names of the constants of an enum.
     pub(super) fn constants(&self, class: &str) -> Option<Vec<String>> {
-        match self.classes.layout(class) {
-            Ok(Some(Layout::Enum(class))) => {
-                Some(class.constants.iter().map(|constant| constant.name.clone()).collect())
-            }
+        match self.plans.of(class).ok()??.as_ref() {
+            Plan::Enum(constants) => Some(constants.clone()),
             _ => None,
         }
     }
@@ -132,22 +144,28 @@ impl Described {
 
 impl Generic {
     /// The type of a field that a class of the hierarchy declares. Records have no type arguments.
-    fn of(hierarchy: &Hierarchy<'_>, by: usize, kind: &JavaType) -> Self {
+    fn of(classes: &Classes, hierarchy: &Hierarchy<'_>, by: usize, kind: &JavaType) -> Self {
+        let class_of = |class: String, arguments| match numbered(&class) {
+            Some(number) => Generic::Numbered(number),
+            None => Generic::Class { is_final: classes.is_final(&class), class, arguments },
+        };
         match kind {
-            JavaType::Primitive(primitive) => Generic::Primitive(*primitive),
+            JavaType::Primitive(primitive) => match numbered(primitive.boxed()) {
+                Some(number) => Generic::Primitive(number),
+                None => class_of(primitive.boxed().to_owned(), Vec::new()),
+            },
             JavaType::Variable(name) => match hierarchy.variable(by, name) {
-                Some((by, kind)) => Generic::of(hierarchy, by, &kind),
+                Some((by, kind)) => Generic::of(classes, hierarchy, by, &kind),
                 None => Generic::Variable { by: hierarchy.0[by].name.clone(), name: name.clone() },
             },
-            JavaType::Class { name, arguments } => Generic::Class {
-                class: name.clone(),
-                arguments: arguments.iter().map(|kind| Generic::of(hierarchy, by, kind)).collect(),
-            },
-            JavaType::Array(element) => match (kind.erased(), Generic::of(hierarchy, by, element)) {
-                (Some(class), _) => Generic::Class { class, arguments: Vec::new() },
-                (None, Generic::Class { class, .. }) => {
-                    Generic::Class { class: array_of(&class), arguments: Vec::new() }
-                }
+            JavaType::Class { name, arguments } => {
+                let arguments = arguments.iter().map(|kind| Generic::of(classes, hierarchy, by, kind));
+                class_of(name.clone(), arguments.collect())
+            }
+            JavaType::Array(element) => match (kind.erased(), Generic::of(classes, hierarchy, by, element)) {
+                (Some(class), _) => class_of(class, Vec::new()),
+                (None, Generic::Class { class, .. }) => class_of(array_of(&class), Vec::new()),
+                (None, Generic::Numbered(number)) => class_of(array_of(number.name()), Vec::new()),
                 (None, element) => Generic::Array(Box::new(element)),
             },
         }

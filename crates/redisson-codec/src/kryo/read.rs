@@ -230,13 +230,14 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         let shape: &'a Shape = self.reader.shape;
         let class = &shape.structs[at];
         self.reader.input.deeper()?;
-        let mut fields = ObjectReader { place: self, class, next: 0, rest: false };
-        let value = visitor.visit_map(&mut fields)?;
-        if fields.next < class.sorted.len() {
-            return Err(changed());
+        let mut fields = ObjectReader { place: self, class, next: 0, rest: false, reading: None };
+        let mut read = visitor.visit_map(&mut fields);
+        match &mut read {
+            Ok(_) if fields.next < class.sorted.len() => return Err(changed()),
+            Ok(_) => fields.place.reader.input.shallower(),
+            Err(failure) => fields.of_field(failure),
         }
-        fields.place.reader.input.shallower();
-        Ok(value)
+        read
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(mut self, _: &'static str, visitor: V) -> Outcome<V::Value> {

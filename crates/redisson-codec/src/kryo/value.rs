@@ -6,7 +6,7 @@ mod write;
 pub(super) use read::{comparator, opaque, read, read_any, read_whole};
 #[cfg(feature = "classes")]
 pub(super) use read::{
-    constant, read_array, read_collection, read_each, read_known, read_map, unknown_class,
+    constant, read_array, read_collection, read_each, read_known, read_map, read_nullable, unknown_class,
 };
 pub(super) use write::write;
 #[cfg(feature = "classes")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::described::Described;
+use super::described::{Described, Plans};
 use super::failure::Failure;
 use super::input::Input;
 use super::output::Output;
@@ -16,7 +16,7 @@ use crate::{Codec, CodecError};
 
 /// [`Kryo5`] with the descriptions of classes. Made by [`Kryo5::with_classes`].
 #[derive(Clone, Debug)]
-pub struct WithClasses(Arc<Classes>);
+pub struct WithClasses(Arc<Plans>);
 
 impl Kryo5 {
     /// Returns a codec that reads any payload of described classes as a [`Value`], with the names of fields
@@ -38,7 +38,7 @@ impl Kryo5 {
     /// ```
     #[must_use]
     pub fn with_classes(self, classes: impl Into<Arc<Classes>>) -> WithClasses {
-        WithClasses(classes.into())
+        WithClasses(Arc::new(Plans::new(classes.into())))
     }
 }
 

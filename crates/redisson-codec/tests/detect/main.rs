@@ -1,6 +1,7 @@
 //! Which codec wrote a payload: the payloads are Redisson's, damaged ones, and random bytes.
 
 mod hostile;
+mod mapper;
 mod printed;
 mod samples;
 mod vectors;

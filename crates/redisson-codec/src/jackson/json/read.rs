@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::CodecError;
 use crate::jackson::node::{
-    Is, Key, MAX_DEPTH, MAX_DIGITS, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, push, too_deep, wrong,
+    Is, Key, MAX_DEPTH, MAX_DIGITS, Node, USUAL_ELEMENTS, USUAL_PROPERTIES, room, too_deep, wrong,
 };
 use crate::java::BigInteger;
 use crate::memory;
@@ -60,7 +60,10 @@ impl<'a> Input<'a> {
     fn value(&mut self, depth: usize, node: &mut Node<'a>) -> Result<(), CodecError> {
         node.at = Node::offset(self.at);
         match self.peek() {
-            Some(b'"') => node.set(Is::Text(self.string()?)),
+            Some(b'"') => match self.simple() {
+                Some(text) => node.set(Is::Text(Cow::Borrowed(text))),
+                None => node.set(Is::Text(Cow::Owned(self.escaped()?))),
+            },
             Some(b'-' | b'0'..=b'9') => node.set(self.number()?),
             Some(b'{') => node.set(Is::Object(self.object(depth)?)),
             Some(b'[') => node.set(Is::Array(self.array(depth)?)),
@@ -116,7 +119,8 @@ impl<'a> Input<'a> {
         let mut values = memory::usual(USUAL_ELEMENTS);
         loop {
             let at = values.len();
-            push(&mut values, Node::NULL, self.at)?;
+            room(&mut values, self.at)?;
+            values.push(Node::NULL);
             self.value(depth + 1, &mut values[at])?;
             if !self.more(b']')? {
                 return Ok(values);
@@ -133,13 +137,18 @@ impl<'a> Input<'a> {
             if self.peek() != Some(b'"') {
                 return Err(self.wrong("`\"`"));
             }
-            let (at, start) = (entries.len(), self.at);
-            let key = Key::Text(self.string()?);
+            let at = entries.len();
+            room(&mut entries, self.at)?;
+            entries.push((Key::NONE, Node::NULL));
+            let (key, node) = &mut entries[at];
+            match self.simple() {
+                Some(text) => key.set(Cow::Borrowed(text)),
+                None => key.set(Cow::Owned(self.escaped()?)),
+            }
             self.space();
             self.expect(b':')?;
             self.space();
-            push(&mut entries, (key, Node::NULL), start)?;
-            self.value(depth + 1, &mut entries[at].1)?;
+            self.value(depth + 1, node)?;
             if !self.more(b'}')? {
                 return Ok(entries);
             }
@@ -166,20 +175,21 @@ impl<'a> Input<'a> {
         &rest[..end]
     }
 
+    /// A text that is as it is. Nothing is read of any other.
     #[inline]
-    fn string(&mut self) -> Result<Cow<'a, str>, CodecError> {
+    fn simple(&mut self) -> Option<&'a str> {
+        let start = self.at;
         self.at += 1;
         let plain = self.plain();
-        if self.peek() == Some(b'"') {
-            self.at += 1;
-            return Ok(Cow::Borrowed(plain));
-        }
-        self.escaped(plain.to_owned()).map(Cow::Owned)
+        let is_all = self.peek() == Some(b'"');
+        self.at = if is_all { self.at + 1 } else { start };
+        is_all.then_some(plain)
     }
 
-    /// The rest of a text that begins like this.
     #[cold]
-    fn escaped(&mut self, mut text: String) -> Result<String, CodecError> {
+    fn escaped(&mut self) -> Result<String, CodecError> {
+        self.at += 1;
+        let mut text = String::new();
         loop {
             text.push_str(self.plain());
             match self.peek() {

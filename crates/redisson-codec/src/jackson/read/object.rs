@@ -20,10 +20,12 @@ pub(super) struct FieldSet {
 }
 
 impl FieldSet {
+    #[inline]
     pub(super) fn new(fields: usize) -> Self {
         Self { first: 0, others: vec![false; fields.saturating_sub(64)] }
     }
 
+    #[inline]
     fn add(&mut self, field: usize) {
         match field.checked_sub(64) {
             None => self.first |= 1 << field,
@@ -31,6 +33,7 @@ impl FieldSet {
         }
     }
 
+    #[inline]
     fn has(&self, field: usize) -> bool {
         match field.checked_sub(64) {
             None => self.first >> field & 1 == 1,
@@ -49,6 +52,8 @@ pub(super) struct ObjectReader<'n, 'a, I> {
     pub(super) left: I,
     /// The value of the field whose name was read; that of a field which is not known is skipped.
     pub(super) value: Option<(Option<usize>, &'n Node<'a>)>,
+    /// The field whose value is being read, and where that is.
+    pub(super) reading: Option<(usize, u32)>,
     pub(super) seen: FieldSet,
     /// How many of the fields have been looked at for being left out.
     pub(super) missing: usize,
@@ -59,22 +64,34 @@ pub(super) struct ObjectReader<'n, 'a, I> {
 impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, 'a, I> {
     #[inline]
     fn find(&mut self, name: &str) -> Option<usize> {
+        match self.class.ordered.get(self.next) {
+            Some(&at) if self.class.fields[at].name == name => {
+                self.next += 1;
+                Some(at)
+            }
+            _ => self.find_other(name),
+        }
+    }
+
+    fn find_other(&mut self, name: &str) -> Option<usize> {
         let (ordered, fields) = (&self.class.ordered, &self.class.fields);
-        let guess = ordered[self.next.min(ordered.len())..]
-            .iter()
-            .position(|&at| fields[at].name == name)
-            .map(|ahead| self.next + ahead);
-        let place = guess.or_else(|| ordered.iter().position(|&at| fields[at].name == name))?;
+        let is_it = |at: &usize| fields[*at].name == name;
+        // Java may have left out some.
+        let (before, behind) = ordered.split_at(self.next.min(ordered.len()));
+        let ahead = behind.iter().position(is_it).map(|ahead| before.len() + ahead);
+        let place = ahead.or_else(|| before.iter().position(is_it))?;
         self.next = place + 1;
         Some(ordered[place])
     }
 
     /// The field that has the properties of all other names.
+    #[inline]
     fn others_field(&self) -> Option<usize> {
         self.class.any.or(self.class.rest)
     }
 
     /// A field that Java left out because it is null, and which can be.
+    #[inline]
     fn left_out(&mut self) -> Option<usize> {
         while self.missing < self.class.fields.len() {
             let at = self.missing;
@@ -87,9 +104,10 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
         None
     }
 
-    /// What is wrong with the value of a field, and where.
+    /// Says at which field a failure was, if it was at one.
     #[cold]
-    fn of_field(&self, failure: &mut Failure, field: usize, at: u32) {
+    pub(super) fn of_field(&self, failure: &mut Failure) {
+        let Some((field, at)) = self.reading else { return };
         failure.place(at);
         let Field { name, node, .. } = &self.class.fields[field];
         failure.path().enter_field(self.reader.context.shape, &self.class.class, name, *node);
@@ -124,6 +142,7 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
     type Error = Failure;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
+        self.reading = None;
         while let Some(entry @ (key, value)) = self.left.next() {
             let name = key.text();
             let field = self.find(&name);
@@ -152,11 +171,9 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
                 let reader = self.reader.field(self.class.fields[field].node, node);
                 // What was left out is at no offset.
                 let at = if std::ptr::eq(node, &NULL) { self.reader.node.at } else { node.at };
-                let mut read = seed.deserialize(reader);
-                if let Err(failure) = &mut read {
-                    self.of_field(failure, field, at);
-                }
-                read
+                // A failure is looked at where the object ends: here, each value would be moved for it.
+                self.reading = Some((field, at));
+                seed.deserialize(reader)
             }
             (None, Some(any)) => {
                 let Kind::Map(_, _, value) =

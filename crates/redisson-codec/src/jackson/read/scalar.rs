@@ -11,6 +11,7 @@ use crate::jackson::write::written_class;
 use crate::java::shape::Kind;
 
 impl<'n, 'a> ValueReader<'n, 'a> {
+    #[inline]
     pub(super) fn scalar<T>(
         &self,
         class: &str,
@@ -21,6 +22,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         read(node).ok_or_else(|| ValueReader { node, ..*self }.wrong(what))
     }
 
+    #[inline]
     pub(super) fn integer<T: TryFrom<i64>>(&self, class: &str) -> Outcome<T> {
         self.scalar(class, format_args!("a {class}"), value::integer)
     }
@@ -29,6 +31,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         self.scalar("[B", "bytes", |node| value::bytes(node).map(|bytes| bytes.into_owned()))
     }
 
+    #[inline]
     pub(super) fn text(&self) -> Outcome<&'n str> {
         let class = match self.expected().kind {
             Kind::Text(class) => class.name,

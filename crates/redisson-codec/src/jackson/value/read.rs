@@ -134,6 +134,7 @@ pub(in crate::jackson) fn is_map(class: &str) -> bool {
 }
 
 /// The class that an object names, if it may do so inside, and the entries that are not it.
+#[inline]
 pub(in crate::jackson) fn split_class<'n, 'a>(
     entries: &'n [(Key<'a>, Node<'a>)],
     inside: bool,

@@ -10,7 +10,7 @@ use crate::jackson::mapper::{Mapper, Typing};
 use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, MAX_DIGITS, Node, beyond_depth};
 use crate::jackson::times;
 use crate::jackson::write::{CLASS, Written, enum_set_class, refused};
-use crate::java::class::known;
+use crate::java::class::{Scalar, known};
 use crate::java::{Array, Classed, Constant, Object, Value};
 use crate::number::{java_float, java_text};
 use crate::shown::shown;
@@ -87,6 +87,16 @@ pub(in crate::jackson) fn write<F: Format>(
 ) -> Outcome<Written> {
     let mut writer = TreeWriter { out, mapper, depth, format: PhantomData::<F> };
     writer.value(value, open, Group::Bare)
+}
+
+/// Writes a scalar, whose class is written or not, to the end of a payload.
+pub(in crate::jackson) fn write_scalar<F: Format>(
+    out: &mut Vec<u8>,
+    value: &Value,
+    mapper: &Mapper,
+    depth: usize,
+) -> Outcome<()> {
+    TreeWriter { out, mapper, depth, format: PhantomData::<F> }.without_class(value)
 }
 
 /// The end of a payload, in which values are written with all that is in them.
@@ -285,6 +295,11 @@ impl<F: Format> TreeWriter<'_, F> {
 
     /// What has its class in front, unless it is of a final class where no `Object` is declared.
     fn scalar(&mut self, value: &Value, open: bool) -> Outcome<Written> {
+        let write = |writer: &mut Self| writer.without_class(value).map(|()| Written::Value);
+        if !open && is_last(value, self.mapper) { write(self) } else { self.behind(value.class(), write) }
+    }
+
+    fn without_class(&mut self, value: &Value) -> Outcome<()> {
         let big = match value {
             Value::BigInteger(value) => Some(value),
             Value::BigDecimal(value) => Some(value.unscaled()),
@@ -295,11 +310,7 @@ impl<F: Format> TreeWriter<'_, F> {
                 "a number of more than {MAX_DIGITS} digits is more than Jackson reads"
             )));
         }
-        let write = |writer: &mut Self| match writer.bare(value) {
-            Some(written) => written.map(|()| Written::Value),
-            None => Err(no_text(value, writer.mapper)),
-        };
-        if !open && is_last(value, self.mapper) { write(self) } else { self.behind(value.class(), write) }
+        self.bare(value).unwrap_or_else(|| Err(no_text(value, self.mapper)))
     }
 
     /// Without a class, it is of this group.
@@ -356,12 +367,23 @@ fn no_text(value: &Value, mapper: &Mapper) -> Failure {
 /// Whether a scalar is of a final class.
 fn is_last(value: &Value, mapper: &Mapper) -> bool {
     match value {
-        // By Redisson's doing they are not.
-        Value::Long(_) | Value::Uuid(_) => mapper.typing != Typing::Redisson,
+        // By Redisson's doing it is not.
+        Value::Long(_) => mapper.typing != Typing::Redisson,
+        Value::Uuid(_) => is_last_scalar(Scalar::Uuid, mapper.typing),
         Value::BigInteger(_) | Value::BigDecimal(_) | Value::Date(_) => false,
         // Bare it is read from an enum whose constants have no bodies, but as a text.
         Value::Enum(_) => false,
         Value::Text(text) => known(&text.class).is_some_and(|class| class.is_final),
+        _ => true,
+    }
+}
+
+/// The same of one that has a type in [`java`](crate::java).
+pub(in crate::jackson) fn is_last_scalar(scalar: Scalar, typing: Typing) -> bool {
+    match scalar {
+        // By Redisson's doing it is not.
+        Scalar::Uuid => typing != Typing::Redisson,
+        Scalar::BigInteger | Scalar::BigDecimal | Scalar::Date => false,
         _ => true,
     }
 }

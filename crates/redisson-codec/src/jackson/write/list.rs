@@ -36,7 +36,9 @@ impl<'w, F: Format> ListWriter<'w, F> {
     ) -> Outcome<Self> {
         place.output.deeper(levels(&place))?;
         let out = &mut place.output.bytes;
-        out.extend_from_slice(place.site.class.as_deref().unwrap_or_default());
+        if let Some(class) = &place.site.class {
+            class.put(out);
+        }
         let open = F::open(out, group, length.unwrap_or(0));
         Ok(Self { place, kind: ListKind::List { element, open, count: 0 } })
     }

@@ -39,10 +39,12 @@ impl<'w, F: Format> MapWriter<'w, F> {
         if let Some(around) = &place.site.around {
             out.extend_from_slice(&around.before);
         }
-        let class = place.site.class.as_deref();
+        let class = place.site.class.as_ref();
         let count = usize::from(class.is_some());
         let open = F::open(out, Group::Object, length.unwrap_or(0) + count);
-        out.extend_from_slice(class.unwrap_or_default());
+        if let Some(class) = class {
+            class.put(out);
+        }
         let end = out.len();
         Ok(Self { place, value, open: Some(open), count, entries: 0, end, rest: None })
     }

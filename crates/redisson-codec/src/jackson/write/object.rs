@@ -12,6 +12,22 @@ use crate::jackson::format::{Format, Group, OpenGroup};
 /// Of a property that is not there.
 const ABSENT: Range<usize> = 0..0;
 
+/// So much is copied at once where less is to be copied.
+const CHUNK: usize = 64;
+
+/// Writes again what is in a payload. A fixed length needs no call of `memmove`.
+#[inline]
+fn copy(out: &mut Vec<u8>, span: Range<usize>) {
+    let end = out.len() + span.len();
+    match out.get(span.start..).and_then(|from| from.first_chunk::<CHUNK>()) {
+        Some(&chunk) if span.len() <= CHUNK => {
+            out.extend_from_slice(&chunk);
+            out.truncate(end);
+        }
+        _ => out.extend_from_within(span),
+    }
+}
+
 /// The properties of an object: written in Rust's order, and put into Java's at the end.
 pub(in crate::jackson) struct ObjectWriter<'w, F> {
     place: ValueWriter<'w, F>,
@@ -26,6 +42,8 @@ pub(in crate::jackson) struct ObjectWriter<'w, F> {
     /// The properties so far are in Java's order, and the next one is from here on.
     least: usize,
     in_order: bool,
+    /// How many properties there are so far, if they are in order.
+    count: usize,
     /// How many properties are in the field of all other names, apart from one.
     others: usize,
     /// Those that are among the fields.
@@ -39,7 +57,8 @@ pub(super) fn levels<F>(place: &ValueWriter<'_, F>) -> usize {
 }
 
 impl<'w, F: Format> ObjectWriter<'w, F> {
-    #[inline]
+    // So that it is made where it is to stay.
+    #[inline(always)]
     pub(super) fn new(place: ValueWriter<'w, F>, class: usize) -> Outcome<Self> {
         let class = place.plan.class(class);
         place.output.deeper(levels(&place))?;
@@ -47,9 +66,11 @@ impl<'w, F: Format> ObjectWriter<'w, F> {
         if let Some(around) = &place.site.around {
             out.extend_from_slice(&around.before);
         }
-        let name = place.site.class.as_deref();
+        let name = place.site.class.as_ref();
         let open = F::open(out, Group::Object, class.fields.len() + usize::from(name.is_some()));
-        out.extend_from_slice(name.unwrap_or_default());
+        if let Some(name) = name {
+            name.put(out);
+        }
         let start = out.len();
         let spans = &mut place.output.spans;
         let first = spans.len();
@@ -63,6 +84,7 @@ impl<'w, F: Format> ObjectWriter<'w, F> {
             next: 0,
             least: 0,
             in_order: true,
+            count: 0,
             others: 0,
             rest: Vec::new(),
         })
@@ -119,7 +141,7 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
             return Err(Failure::new(format!("the type writes the field `{name}`, and does not read it")));
         };
         let start = self.place.output.bytes.len();
-        self.place.output.bytes.extend_from_slice(&field.key);
+        field.key.put(&mut self.place.output.bytes);
         let written =
             value.serialize(self.place.inner(field.site)).map_err(|failure| self.of_field(failure, field))?;
         let output = &mut *self.place.output;
@@ -143,6 +165,7 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
         // One that comes again, and so is not in order, takes the place of the first.
         self.in_order &= field.place >= self.least;
         self.least = field.place + 1;
+        self.count += usize::from(span != ABSENT);
         output.spans[self.first + field.place] = span;
         Ok(())
     }
@@ -154,19 +177,19 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
             self.merge();
         }
         let output = self.place.output;
-        let (out, spans) = (&mut output.bytes, output.spans.drain(self.first..));
-        let mut count = usize::from(self.place.site.class.is_some()) + self.others;
-        let end = out.len();
-        for span in spans {
-            count += usize::from(span != ABSENT);
-            if !self.in_order {
-                out.extend_from_within(span);
-            }
-        }
+        let out = &mut output.bytes;
         if !self.in_order {
+            self.count = 0;
+            let end = out.len();
+            for span in &output.spans[self.first..] {
+                self.count += usize::from(*span != ABSENT);
+                copy(out, span.clone());
+            }
             out.copy_within(end.., self.start);
             out.truncate(self.start + (out.len() - end));
         }
+        output.spans.truncate(self.first);
+        let count = self.count + self.others + usize::from(self.place.site.class.is_some());
         F::close(out, self.open, count);
         if let Some(around) = &self.place.site.around {
             out.extend_from_slice(&around.behind);

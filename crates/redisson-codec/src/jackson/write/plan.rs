@@ -10,7 +10,7 @@ use crate::CodecError;
 use crate::jackson::format::{Format, Group};
 use crate::jackson::mapper::Typing;
 use crate::jackson::value;
-use crate::java::class::Class;
+use crate::java::class::{Class, ClassKind};
 use crate::java::per_type::{Last, PerType};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Tag, Variant};
 
@@ -44,13 +44,43 @@ pub(super) struct Site {
     pub(super) content: Content,
     /// The class of what is declared here as it is written: in front of the value or, of an object or a map,
     /// as the first property.
-    pub(super) class: Option<Box<[u8]>>,
+    pub(super) class: Option<Encoded>,
     /// What is around an object or a map, instead.
     pub(super) around: Option<Around>,
     /// Here even a final class is written, since something is declared that has others below it.
     pub(super) open: bool,
     /// For messages.
     pub(super) kind: &'static Kind,
+}
+
+/// Bytes that are written often. To copy parts of a fixed length needs no call of `memcpy`.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    parts: Box<[[u8; PART]]>,
+    length: usize,
+}
+
+/// Most names of fields fit into one, and most names of classes into two.
+const PART: usize = 32;
+
+impl Encoded {
+    fn new(bytes: &[u8]) -> Self {
+        let part = |bytes: &[u8]| {
+            let mut part = [0; PART];
+            part[..bytes.len()].copy_from_slice(bytes);
+            part
+        };
+        Self { parts: bytes.chunks(PART).map(part).collect(), length: bytes.len() }
+    }
+
+    #[inline]
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        let end = out.len() + self.length;
+        for part in &self.parts {
+            out.extend_from_slice(part);
+        }
+        out.truncate(end);
+    }
 }
 
 /// What is around an object that says its class outside of it.
@@ -69,6 +99,8 @@ pub(super) enum Content {
     TextOf,
     /// The same of a class of `java.time`.
     Time(&'static str),
+    /// A type of [`java`](crate::java) that hands itself over.
+    Scalar(&'static Class),
     Bytes,
     Optional(SiteId),
     List(Group, SiteId),
@@ -105,7 +137,7 @@ pub(super) struct StructPlan {
 pub(super) struct FieldPlan {
     pub(super) name: &'static str,
     /// The name as it is written.
-    pub(super) key: Box<[u8]>,
+    pub(super) key: Encoded,
     /// Its number in Java's order.
     pub(super) place: usize,
     pub(super) site: SiteId,
@@ -208,10 +240,10 @@ struct Planner<F> {
     format: PhantomData<F>,
 }
 
-fn written(write: impl FnOnce(&mut Vec<u8>)) -> Box<[u8]> {
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = Vec::new();
     write(&mut bytes);
-    bytes.into()
+    bytes
 }
 
 impl<F: Format> Planner<F> {
@@ -236,7 +268,7 @@ impl<F: Format> Planner<F> {
             false => (None, None),
             true if self.typing == Typing::Wrapper && matches!(kind, Kind::Struct(_) | Kind::Map(..)) => {
                 let before = written(|out| F::class(out, &self.shape.class_name(id)));
-                (None, Some(Around { before, behind: F::BEHIND.into() }))
+                (None, Some(Around { before: before.into(), behind: F::BEHIND.into() }))
             }
             true => (Some(self.class(id)), None),
         };
@@ -287,6 +319,7 @@ impl<F: Format> Planner<F> {
                 };
                 Content::Choice(choice.variants.iter().map(site).collect())
             }
+            Kind::Scalar(class) if matches!(class.kind, ClassKind::Scalar(_)) => Content::Scalar(class),
             Kind::Boolean | Kind::Float | Kind::Double | Kind::String | Kind::Scalar(_) | Kind::Value => {
                 Content::Plain
             }
@@ -302,10 +335,11 @@ impl<F: Format> Planner<F> {
                     F::key(out, property);
                     F::text(out, name);
                 });
-                (Some(class), None)
+                (Some(Encoded::new(&class)), None)
             }
             Tag::Array => {
-                (None, Some(Around { before: written(|out| F::class(out, name)), behind: F::BEHIND.into() }))
+                let before = written(|out| F::class(out, name)).into();
+                (None, Some(Around { before, behind: F::BEHIND.into() }))
             }
             Tag::Object => {
                 let mut before = Vec::new();
@@ -338,7 +372,8 @@ impl<F: Format> Planner<F> {
             // A struct that holds itself comes here again before it is done.
             if number == self.plan.structs[at].fields.len() {
                 let any = class.any.or(class.rest) == Some(number);
-                let key = if any { Box::default() } else { written(|out| F::key(out, field.name)) };
+                let key = if any { Vec::new() } else { written(|out| F::key(out, field.name)) };
+                let key = Encoded::new(&key);
                 let place = class.ordered.iter().position(|at| *at == number).unwrap_or_default();
                 let (name, nulls) = (field.name, field.nulls && !any);
                 self.plan.structs[at].fields.push(FieldPlan { name, key, place, site: 0, nulls });
@@ -368,14 +403,18 @@ impl<F: Format> Planner<F> {
             Kind::Struct(at) => open || self.shape.structs[at].form == Form::Plain,
             Kind::Enum(_) if position == Position::Constant => false,
             Kind::Enum(at) => open || self.shape.enums[at].form == Form::Abstract,
+            Kind::Scalar(class) => match class.kind {
+                ClassKind::Scalar(scalar) => open || !value::is_last_scalar(scalar, self.typing),
+                _ => false,
+            },
             // Whether it is depends on the value.
             _ => false,
         }
     }
 
-    fn class(&self, id: NodeId) -> Box<[u8]> {
+    fn class(&self, id: NodeId) -> Encoded {
         let name = self.shape.class_name(id);
-        written(|out| match self.shape.nodes[id].kind {
+        let class = written(|out| match self.shape.nodes[id].kind {
             Kind::Struct(_) | Kind::Map(..) => {
                 F::key(out, CLASS);
                 F::text(out, &name);
@@ -383,7 +422,8 @@ impl<F: Format> Planner<F> {
             Kind::Text(class) => F::class(out, written_class(class.name)),
             Kind::EnumSet(_, element) => F::class(out, &enum_set_class(&self.shape.class_name(element))),
             _ => F::class(out, &name),
-        })
+        });
+        Encoded::new(&class)
     }
 
     fn is_char(&self, element: NodeId) -> bool {

@@ -1,8 +1,10 @@
 //! From bytes to a value of a described class.
 
+use std::borrow::Cow;
+
+use super::plan::{ObjectPlan, Plan};
 use super::{Described, Generic, numbered};
-use crate::classes::{ClassKind, Hierarchy, Layout, Primitive};
-use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
+use crate::java::class::{Class, ClassKind as Library, Layout as LibraryLayout, known};
 use crate::java::{ClassName, Collection, Constant, Enum, Map, Object, Value};
 use crate::java_serialization::HEADER;
 use crate::kryo::failure::{Failure, Outcome};
@@ -11,8 +13,8 @@ use crate::kryo::value;
 use crate::memory;
 
 /// An object of this class, which is not one of Java's library; `None` if it is not described.
-pub(in crate::kryo) fn object(input: &mut Input<'_>, class: &str) -> Outcome<Option<Value>> {
-    own(input, class, &[])
+pub(in crate::kryo) fn object(input: &mut Input<'_>, class: String) -> Outcome<Option<Value>> {
+    own(input, class.into(), &[])
 }
 
 /// An element of an array of this class, which is not one of Java's library, or null.
@@ -20,71 +22,72 @@ pub(in crate::kryo) fn element(input: &mut Input<'_>, class: &str) -> Outcome<Va
     nullable(input, class, &[])
 }
 
+/// Most objects have no more fields.
+const USUAL_FIELDS: usize = 16;
+
 /// The descriptions, which are there whenever this module is called.
 fn described<'i>(input: &'i mut Input<'_>) -> Outcome<&'i mut Described> {
     input.described.as_deref_mut().ok_or_else(|| Failure::new("no class is described"))
 }
 
 /// A value of this class of an application, for which the place declares these type arguments.
-fn own(input: &mut Input<'_>, class: &str, arguments: &[Generic]) -> Outcome<Option<Value>> {
+fn own(input: &mut Input<'_>, class: Cow<'_, str>, arguments: &[Generic]) -> Outcome<Option<Value>> {
     let at = input.at;
     let Some(described) = input.described.as_deref() else { return Ok(None) };
     if input.follows(HEADER) {
         return Ok(None);
     }
-    let classes = described.classes.clone();
-    let layout = classes.layout(class).map_err(|why| Failure::new(format!("{why}, before offset {at}")))?;
-    if layout.is_some() {
-        input.keep_name(class.len())?;
-    }
-    let name = || ClassName::Owned(class.to_owned());
-    Ok(Some(match layout {
-        None => return Ok(None),
-        Some(Layout::Object(hierarchy)) => fields(input, &hierarchy, arguments)?,
-        Some(Layout::Enum(found)) => {
-            let ordinal = match value::constant(input, None)? {
-                Constant::Ordinal(ordinal) => ordinal as usize,
-                constant => return Ok(Some(Value::Enum(Box::new(Enum { class: name(), constant })))),
-            };
-            let Some(constant) = found.constants.get(ordinal) else {
-                return Err(Failure::new(format!(
-                    "expected one of the {} constants of `{class}` at offset {at}, found the number {}",
-                    found.constants.len(),
-                    ordinal.saturating_add(1)
-                )));
-            };
-            let constant = Constant::Name(constant.name.clone());
-            Value::Enum(Box::new(Enum { class: name(), constant }))
+    let plan = described.plans.of(&class);
+    let plan = plan.map_err(|why| Failure::new(format!("{why}, before offset {at}")))?;
+    let Some(plan) = plan else { return Ok(None) };
+    input.keep_name(class.len())?;
+    Ok(Some(match &*plan {
+        Plan::Object(plan) => {
+            let fields = fields(input, plan, arguments)?;
+            Value::Object(Box::new(Object { class: class.into_owned().into(), fields }))
         }
-        Some(Layout::Collection(layout)) => {
-            let (comparator, elements) = collection(input, layout, arguments)?;
-            Value::Collection(Box::new(Collection { class: name(), comparator, elements }))
+        Plan::Enum(names) => {
+            let constant = match value::constant(input, None)? {
+                Constant::Ordinal(ordinal) => match names.get(ordinal as usize) {
+                    Some(name) => Constant::Name(name.clone()),
+                    None => {
+                        return Err(Failure::new(format!(
+                            "expected one of the {} constants of `{class}` at offset {at}, found the number {}",
+                            names.len(),
+                            ordinal.saturating_add(1)
+                        )));
+                    }
+                },
+                constant => constant,
+            };
+            Value::Enum(Box::new(Enum { class: class.into_owned().into(), constant }))
         }
-        Some(Layout::Map(layout)) => {
-            let (comparator, entries) = map(input, layout, arguments)?;
-            Value::Map(Box::new(Map { class: name(), comparator, entries }))
+        Plan::Collection(layout) => {
+            let (comparator, elements) = collection(input, *layout, arguments)?;
+            Value::Collection(Box::new(Collection { class: class.into_owned().into(), comparator, elements }))
+        }
+        Plan::Map(layout) => {
+            let (comparator, entries) = map(input, *layout, arguments)?;
+            Value::Map(Box::new(Map { class: class.into_owned().into(), comparator, entries }))
         }
     }))
 }
 
 /// An object, field by field.
-fn fields(input: &mut Input<'_>, hierarchy: &Hierarchy<'_>, arguments: &[Generic]) -> Outcome<Value> {
-    let before = described(input)?.bind(hierarchy, arguments);
-    let is_record = hierarchy.0[0].kind == ClassKind::Record;
-    let mut fields = Vec::new();
-    for declared in hierarchy.fields() {
-        let kind = Generic::of(hierarchy, declared.by, &declared.field.kind);
-        // Kryo keeps the type arguments of the fields of classes, but not of those of records.
-        let value = place(input, &kind, if is_record { &[] } else { kind.arguments() })?;
-        memory::take(declared.field.name.len())?;
-        memory::push(&mut fields, (declared.field.name.clone(), value))?;
+fn fields(input: &mut Input<'_>, class: &ObjectPlan, arguments: &[Generic]) -> Outcome<Vec<(String, Value)>> {
+    let before = described(input)?.bind(class, arguments);
+    let mut fields = memory::usual(class.fields.len().min(USUAL_FIELDS));
+    for field in &class.fields {
+        let value = place(input, &field.kind, field.arguments())?;
+        memory::take(field.name.len())?;
+        memory::push(&mut fields, (field.name.clone(), value))?;
     }
     described(input)?.unbind(before);
-    Ok(Value::Object(Box::new(Object { class: hierarchy.0[0].name.clone().into(), fields })))
+    Ok(fields)
 }
 
 /// The class of a place, if no other one can be there.
-fn final_class(input: &mut Input<'_>, declared: &Generic) -> Outcome<Option<String>> {
+fn final_class<'g>(input: &mut Input<'_>, declared: &'g Generic) -> Outcome<Option<Cow<'g, str>>> {
     let at = input.at;
     let found = described(input)?.final_class(declared);
     found.map_err(|why| Failure::new(format!("{why}, before offset {at}")))
@@ -92,22 +95,14 @@ fn final_class(input: &mut Input<'_>, declared: &Generic) -> Outcome<Option<Stri
 
 /// What a field holds, or an element of which the type is declared.
 fn place(input: &mut Input<'_>, declared: &Generic, arguments: &[Generic]) -> Outcome<Value> {
-    if let Generic::Primitive(primitive) = declared {
-        return primitive_value(input, *primitive);
+    match declared {
+        Generic::Primitive(number) => return value::read(input, ClassRef::Numbered(*number)),
+        Generic::Numbered(number) => return value::read_nullable(input, ClassRef::Numbered(*number)),
+        _ => {}
     }
     match final_class(input, declared)? {
         Some(class) => nullable(input, &class, arguments),
-        None => match input.class()? {
-            None => Ok(Value::Null),
-            Some(class) => with_class(input, class, arguments),
-        },
-    }
-}
-
-fn primitive_value(input: &mut Input<'_>, primitive: Primitive) -> Outcome<Value> {
-    match numbered(primitive.boxed()) {
-        Some(class) => value::read(input, ClassRef::Numbered(class)),
-        None => Err(Failure::new("no primitive type")),
+        None => any(input, arguments),
     }
 }
 
@@ -118,7 +113,11 @@ fn nullable(input: &mut Input<'_>, class: &str, arguments: &[Generic]) -> Outcom
 
 /// Whether a null follows, or what is in front of a value.
 fn is_null(input: &mut Input<'_>, class: &str) -> Outcome<bool> {
-    match null(input, class)? {
+    let null = match value::null_of(class) {
+        None => described(input)?.null_of(class),
+        null => null,
+    };
+    match null {
         Some(null) if input.peek()? == null => {
             input.byte()?;
             Ok(true)
@@ -128,19 +127,15 @@ fn is_null(input: &mut Input<'_>, class: &str) -> Outcome<bool> {
     }
 }
 
-/// The byte of a null of this class, if it has one.
-fn null(input: &mut Input<'_>, class: &str) -> Outcome<Option<u8>> {
-    Ok(value::null_of(class).or(described(input)?.null_of(class)))
-}
-
+/// A value behind its class.
 fn with_class(input: &mut Input<'_>, class: ClassRef, arguments: &[Generic]) -> Outcome<Value> {
-    match class {
-        ClassRef::Numbered(_) => value::read(input, class),
-        ClassRef::Named(_) if arguments.is_empty() => value::read(input, class),
-        ClassRef::Named(_) if input.known(class).is_none() && input.is_serialized(class) => {
-            value::read(input, class)
-        }
-        ClassRef::Named(_) => {
+    if arguments.is_empty() || matches!(class, ClassRef::Numbered(_)) {
+        return value::read(input, class);
+    }
+    match input.known(class) {
+        Some(known) => of_known(input, known, arguments),
+        None if input.is_serialized(class) => value::read(input, class),
+        None => {
             let name = input.class_name(class).into_owned();
             of_class(input, &name, arguments)
         }
@@ -152,25 +147,36 @@ fn of_class(input: &mut Input<'_>, class: &str, arguments: &[Generic]) -> Outcom
     if let Some(class) = numbered(class) {
         return value::read(input, ClassRef::Numbered(class));
     }
+    if let Some(known) = known(class) {
+        return of_known(input, known, arguments);
+    }
+    level(input, |input| match class.starts_with('[') {
+        true => value::read_array(input, class),
+        false => own(input, class.into(), arguments)?.ok_or_else(|| value::unknown_class(input, class)),
+    })
+}
+
+/// The same of a class of Java's library.
+fn of_known(input: &mut Input<'_>, known: &'static Class, arguments: &[Generic]) -> Outcome<Value> {
+    let class = ClassName::Borrowed(known.name);
+    level(input, |input| match known.kind {
+        Library::Collection(layout) => {
+            let (comparator, elements) = collection(input, layout, arguments)?;
+            Ok(Value::Collection(Box::new(Collection { class, comparator, elements })))
+        }
+        Library::Map(layout) => {
+            let (comparator, entries) = map(input, layout, arguments)?;
+            Ok(Value::Map(Box::new(Map { class, comparator, entries })))
+        }
+        _ => value::read_known(input, known),
+    })
+}
+
+/// A value that is a level.
+fn level(input: &mut Input<'_>, read: impl FnOnce(&mut Input<'_>) -> Outcome<Value>) -> Outcome<Value> {
     input.deeper()?;
     memory::take(size_of::<Object>())?;
-    let known = known(class);
-    let value = match known.map(|known| (known, known.kind)) {
-        Some((known, Library::Collection(layout))) => {
-            let (comparator, elements) = collection(input, layout, arguments)?;
-            Value::Collection(Box::new(Collection { class: known.name.into(), comparator, elements }))
-        }
-        Some((known, Library::Map(layout))) => {
-            let (comparator, entries) = map(input, layout, arguments)?;
-            Value::Map(Box::new(Map { class: known.name.into(), comparator, entries }))
-        }
-        Some((known, _)) => value::read_known(input, known)?,
-        None if class.starts_with('[') => value::read_array(input, class)?,
-        None => match own(input, class, arguments)? {
-            Some(value) => value,
-            None => return Err(value::unknown_class(input, class)),
-        },
-    };
+    let value = read(input)?;
     input.shallower();
     Ok(value)
 }

@@ -1,10 +1,11 @@
 //! A value of a described class to its bytes.
 
+use super::plan::{ObjectPlan, Plan};
 use super::{Described, Generic, numbered};
-use crate::classes::{ClassKind, Hierarchy, Layout};
 use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
 use crate::java::{Collection, Constant, Map, Object, Value};
 use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
 use crate::kryo::value;
 use crate::shown::shown;
@@ -29,67 +30,64 @@ fn other(class: &str, value: &Value) -> Failure {
 
 fn own(output: &mut Output, value: &Value, arguments: &[Generic]) -> Outcome<bool> {
     let Some(described) = output.described.as_deref() else { return Ok(false) };
-    let classes = described.classes.clone();
-    let Some(layout) = classes.layout(value.class()).map_err(Failure::new)? else { return Ok(false) };
-    match (layout, value) {
-        (Layout::Object(hierarchy), Value::Object(object)) => fields(output, &hierarchy, object, arguments)?,
-        (Layout::Enum(class), Value::Enum(value)) => {
+    let Some(plan) = described.plans.of(value.class()).map_err(Failure::new)? else { return Ok(false) };
+    match (&*plan, value) {
+        (Plan::Object(plan), Value::Object(object)) => fields(output, plan, object, arguments)?,
+        (Plan::Enum(names), Value::Enum(value)) => {
             let ordinal = match &value.constant {
                 Constant::Ordinal(ordinal) => Some(*ordinal),
                 Constant::Name(name) => {
-                    let ordinal = class.constants.iter().position(|constant| constant.name == *name);
-                    ordinal.map(|ordinal| ordinal as u32)
+                    names.iter().position(|known| known == name).map(|ordinal| ordinal as u32)
                 }
             };
             let ordinal = ordinal
                 .ok_or_else(|| Failure::new(format!("`{}` has no such constant", shown(&value.class))))?;
             output.varint(ordinal.saturating_add(1));
         }
-        (Layout::Collection(layout), Value::Collection(value)) => {
-            collection(output, value, layout, arguments)?
+        (Plan::Collection(layout), Value::Collection(value)) => {
+            collection(output, value, *layout, arguments)?
         }
-        (Layout::Map(layout), Value::Map(value)) => map(output, value, layout, arguments)?,
+        (Plan::Map(layout), Value::Map(value)) => map(output, value, *layout, arguments)?,
         _ => return Err(Failure::new(format!("a value that `{}` is not", shown(value.class())))),
     }
     Ok(true)
 }
 
-fn fields(
-    output: &mut Output,
-    hierarchy: &Hierarchy<'_>,
-    object: &Object,
-    arguments: &[Generic],
-) -> Outcome<()> {
-    let before = described(output)?.bind(hierarchy, arguments);
-    let is_record = hierarchy.0[0].kind == ClassKind::Record;
-    let declared = hierarchy.fields();
+fn fields(output: &mut Output, class: &ObjectPlan, object: &Object, arguments: &[Generic]) -> Outcome<()> {
+    let before = described(output)?.bind(class, arguments);
+    let declared = &class.fields;
     let in_order = declared.len() == object.fields.len()
-        && declared.iter().zip(&object.fields).all(|(declared, (name, _))| declared.field.name == *name);
-    let unknown =
-        object.fields.iter().find(|(name, _)| !declared.iter().any(|declared| declared.field.name == *name));
-    if let Some((name, _)) = unknown {
+        && declared.iter().zip(&object.fields).all(|(declared, (name, _))| declared.name == *name);
+    let is_unknown = |name: &str| !declared.iter().any(|declared| declared.name == name);
+    if !in_order && let Some((name, _)) = object.fields.iter().find(|(name, _)| is_unknown(name)) {
         return Err(Failure::new(format!("`{}` has no field `{}`", shown(&object.class), shown(name))));
     }
-    for (at, declared) in declared.iter().enumerate() {
-        let name = &declared.field.name;
+    for (at, field) in declared.iter().enumerate() {
         let value = match in_order {
             true => Some(&object.fields[at].1),
-            false => object.fields.iter().find(|(found, _)| found == name).map(|(_, value)| value),
+            false => object.fields.iter().find(|(found, _)| *found == field.name).map(|(_, value)| value),
         };
-        let kind = Generic::of(hierarchy, declared.by, &declared.field.kind);
-        let arguments = if is_record { &[] } else { kind.arguments() };
-        place(output, &kind, value.unwrap_or(&Value::Null), arguments)?;
+        place(output, &field.kind, value.unwrap_or(&Value::Null), field.arguments())?;
     }
     described(output)?.unbind(before);
     Ok(())
 }
 
 fn place(output: &mut Output, declared: &Generic, value: &Value, arguments: &[Generic]) -> Outcome<()> {
-    if let Generic::Primitive(primitive) = declared {
-        return match value.class() == primitive.boxed() {
+    if let Generic::Primitive(number) = declared {
+        return match value.class() == number.name() {
             true => value::write_content(output, value),
-            false => Err(other(primitive.boxed(), value)),
+            false => Err(other(number.name(), value)),
         };
+    }
+    if let Generic::Numbered(number) = declared
+        && value.class() == number.name()
+    {
+        // A text says itself whether it is null.
+        if *number != Numbered::String {
+            output.byte(1);
+        }
+        return value::write_content(output, value);
     }
     match described(output)?.final_class(declared)? {
         Some(class) => nullable(output, &class, value, arguments),
@@ -112,7 +110,10 @@ fn any(output: &mut Output, value: &Value, arguments: &[Generic]) -> Outcome<()>
 
 /// A value whose class is not written, or null.
 fn nullable(output: &mut Output, class: &str, value: &Value, arguments: &[Generic]) -> Outcome<()> {
-    let null = value::null_of(class).or(described(output)?.null_of(class));
+    let null = match value::null_of(class) {
+        None => described(output)?.null_of(class),
+        null => null,
+    };
     if *value == Value::Null {
         output.byte(null.unwrap_or(0));
         return Ok(());

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Input;
 use super::text::ascii;
-use crate::java::class::{Class, known};
+use crate::java::class::{Class, PACKAGES, frequent, known};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::memory;
@@ -87,6 +87,14 @@ impl RawName<'_> {
         }
     }
 
+    fn starts_with(&self, start: &str) -> bool {
+        let bytes = match self {
+            RawName::Text(text) => text.as_bytes(),
+            RawName::Ascii(bytes) => bytes,
+        };
+        bytes.starts_with(start.as_bytes())
+    }
+
     fn text(&self) -> Cow<'_, str> {
         match self {
             RawName::Text(text) => Cow::Borrowed(text),
@@ -148,7 +156,13 @@ impl<'de> Input<'de> {
     }
 
     pub(in super::super) fn known(&self, class: ClassRef) -> Option<&'static Class> {
-        known(&self.class_name(class))
+        let ClassRef::Named(id) = class else { return None };
+        let name = self.names.get(id);
+        if !PACKAGES.iter().any(|package| name.starts_with(package)) {
+            return None;
+        }
+        // Mostly without a copy.
+        frequent(|frequent| name.is(frequent)).or_else(|| known(&name.text()))
     }
 
     pub(in super::super) fn class_name(&self, class: ClassRef) -> Cow<'_, str> {

@@ -17,12 +17,15 @@ pub(super) struct ObjectReader<'r, 'a, 'de> {
     pub(super) next: usize,
     /// The field that is none of the class was read.
     pub(super) rest: bool,
+    /// The field whose value is being read.
+    pub(super) reading: Option<usize>,
 }
 
 impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
     type Error = Failure;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
+        self.reading = None;
         let field = match self.class.sorted.get(self.next) {
             Some(&field) => field,
             None => match self.rest_behind() {
@@ -36,17 +39,14 @@ impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
         let Some(&field) = self.class.sorted.get(self.next) else { return self.rest(seed) };
         self.next += 1;
+        self.reading = Some(field);
         let node = self.class.fields[field].node;
         let prefix = match self.place.reader.node(node) {
             declared if declared.is_primitive() => Prefix::Nothing(Found::Declared),
             _ => self.place.reader.declared(node),
         };
         // Kryo keeps the type arguments of the fields of classes, but not of those of records.
-        let mut read = seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record));
-        if let Err(failure) = &mut read {
-            self.of_field(failure, field);
-        }
-        read
+        seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record))
     }
 }
 
@@ -64,16 +64,15 @@ impl<'de> ObjectReader<'_, '_, 'de> {
     fn rest<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
         let Some(field) = self.class.rest else { return Err(changed()) };
         let prefix = Prefix::Nothing(Found::Known(class("java.util.Collections$EmptyMap")));
-        let mut read = seed.deserialize(self.place.inner(self.class.fields[field].node, prefix, true));
-        if let Err(failure) = &mut read {
-            self.of_field(failure, field);
-        }
-        read
+        self.reading = Some(field);
+        seed.deserialize(self.place.inner(self.class.fields[field].node, prefix, true))
     }
 
-    /// Adds the field to the way to what is wrong with its value.
+    /// Adds the field to the way to what is wrong with its value. Not where that is read, since to move what
+    /// is right takes time.
     #[cold]
-    fn of_field(&self, failure: &mut Failure, field: usize) {
+    pub(super) fn of_field(&self, failure: &mut Failure) {
+        let Some(field) = self.reading else { return };
         let Field { name, node, .. } = &self.class.fields[field];
         failure.path().enter_field(self.place.reader.shape, &self.class.class, name, *node);
     }

@@ -77,6 +77,8 @@ impl<'a, 'de> ReadContext<'a, 'de> {
             Prefix::Null => Ok(None),
             Prefix::Class => match self.input.class()? {
                 None => Ok(None),
+                // Which variant has this class is looked for when it is read, and only then.
+                Some(class) if matches!(self.node(node).kind, Kind::Choice(_)) => Ok(Some(Found::Any(class))),
                 Some(class) => self.check(node, class).map(Some),
             },
             Prefix::Nullable(found) => {

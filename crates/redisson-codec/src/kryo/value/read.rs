@@ -24,7 +24,7 @@ pub(in crate::kryo) fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
 }
 
 /// A value that says itself whether it is null, or has a byte in front that does.
-fn read_nullable(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
+pub(in crate::kryo) fn read_nullable(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     let present = match null(input, class) {
         Some(null) => {
             let present = input.peek()? != null;
@@ -96,22 +96,22 @@ pub(in crate::kryo) fn opaque(input: &mut Input<'_>, class: ClassRef) -> Outcome
 }
 
 fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
-    let Some(known) = input.known(class) else {
-        if input.is_serialized(class) {
-            return Ok(Value::Serialized(Box::new(input.keep_serialized(class)?)));
-        }
-        let name = input.class_name(class).into_owned();
-        return match name.starts_with('[') {
-            true => read_array(input, &name),
-            #[cfg(feature = "classes")]
-            false if input.described.is_some() => match described::read_object(input, &name)? {
-                Some(value) => Ok(value),
-                None => Err(unknown_class(input, &name)),
-            },
-            false => Err(unknown_fields(input, class)),
-        };
-    };
-    read_known(input, known)
+    if let Some(known) = input.known(class) {
+        return read_known(input, known);
+    }
+    if input.is_serialized(class) {
+        return Ok(Value::Serialized(Box::new(input.keep_serialized(class)?)));
+    }
+    let name = input.class_name(class).into_owned();
+    if name.starts_with('[') {
+        return read_array(input, &name);
+    }
+    #[cfg(feature = "classes")]
+    if input.described.is_some() {
+        let value = described::read_object(input, name)?;
+        return value.ok_or_else(|| unknown_class(input, &input.class_name(class)));
+    }
+    Err(unknown_fields(input, class))
 }
 
 fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {

@@ -51,7 +51,7 @@ pub(in crate::kryo) fn write_class(output: &mut Output, value: &Value) {
         Value::Float(_) => output.numbered(Numbered::Float),
         Value::Double(_) => output.numbered(Numbered::Double),
         Value::String(_) => output.numbered(Numbered::String),
-        value => output.class(value.class().to_owned()),
+        value => output.class(value.class()),
     }
 }
 

@@ -104,7 +104,6 @@ impl<'w> ListWriter<'w> {
     fn again(&mut self) -> Outcome<()> {
         let same = self.one_class();
         let end = self.output.here();
-        let starts = self.output.starts.split_off(self.base);
         let old = self.output.cut(self.start);
         // Whether the class of each is in the prefix, and is not to be repeated.
         let (null, once) = match (self.list.each, same) {
@@ -126,8 +125,9 @@ impl<'w> ListWriter<'w> {
         let marked = self.nulls > 0
             && (once.is_some() || matches!(self.list.each, ElementForm::Declared | ElementForm::Same));
         let output = &mut *self.output;
-        for (at, &start) in starts.iter().enumerate() {
-            let end = starts.get(at + 1).copied().unwrap_or(end);
+        for at in self.base..output.starts.len() {
+            let start = output.starts[at];
+            let end = output.starts.get(at + 1).copied().unwrap_or(end);
             // A null is one byte where there is a class, and none elsewhere.
             let is_null = match once {
                 Some(_) => old.byte(start.at) == 0,
