@@ -163,7 +163,7 @@ const TEXT: u8 = 0x60;
 fn head(out: &mut Vec<u8>, kind: u8, number: u64) {
     match number {
         ..0x18 => out.push(kind | number as u8),
-        ..0x100 => out.extend_from_slice(&[kind | 0x18, number as u8]),
+        0x18..0x100 => out.extend_from_slice(&[kind | 0x18, number as u8]),
         _ => long_head(out, kind, number),
     }
 }
@@ -171,7 +171,7 @@ fn head(out: &mut Vec<u8>, kind: u8, number: u64) {
 fn long_head(out: &mut Vec<u8>, kind: u8, number: u64) {
     let (width, size) = match number {
         ..0x1_0000 => (0x19, 2),
-        ..0x1_0000_0000 => (0x1a, 4),
+        0x1_0000..0x1_0000_0000 => (0x1a, 4),
         _ => (0x1b, 8),
     };
     out.push(kind | width);

@@ -115,7 +115,7 @@ impl Format for MsgPack {
     fn text(out: &mut Vec<u8>, value: &str) {
         match value.len() {
             length @ ..0x20 => out.push(0xa0 | length as u8),
-            length @ ..0x100 => out.extend_from_slice(&[0xd9, length as u8]),
+            length @ 0x20..0x100 => out.extend_from_slice(&[0xd9, length as u8]),
             length => long(out, 0xda, length),
         }
         out.extend_from_slice(value.as_bytes());
