@@ -1,5 +1,7 @@
 //! What jobs by id cost the server, by how many are pending. Only redelay has them.
 
+mod held;
+
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -87,6 +89,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         row("of the server's time", "%", swept.1, 1.0),
     ];
     contests.push(Contest { name: "stale ids".into(), about, rows });
+    contests.extend(held::measure(bench, &runtime));
     Measured { contests, ..Measured::default() }
 }
 
@@ -128,11 +131,11 @@ fn spent(server: &mut Connection) -> f64 {
 }
 
 /// The time that the server spends in scripts, in µs per call.
-async fn cost(server: &mut Connection, calls: u64, run: impl AsyncFn(u64)) -> f64 {
+async fn cost(server: &mut Connection, calls: u64, in_flight: usize, run: impl AsyncFn(u64)) -> f64 {
     // The script is loaded.
     run(0).await;
     let before = spent(server);
-    stream::iter(1..=calls).map(|number| run(number)).buffer_unordered(IN_FLIGHT).collect::<()>().await;
+    stream::iter(1..=calls).map(|number| run(number)).buffer_unordered(in_flight).collect::<()>().await;
     (spent(server) - before) / calls as f64
 }
 
@@ -145,7 +148,7 @@ async fn calls(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {
     let new = async |number| {
         delayed.offer(&payload(number), LATER).id(format!("new-{number}")).await.map(drop).expect("stored");
     };
-    costs.push(cost(server, CALLS, new).await);
+    costs.push(cost(server, CALLS, IN_FLIGHT, new).await);
     // They lie behind the others.
     let new: Vec<_> = (0..=CALLS).map(|number| format!("new-{number}")).collect();
     delayed.cancel_all(&new).await.expect("cancelled");
@@ -153,37 +156,37 @@ async fn calls(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {
         let number = any();
         delayed.offer(&payload(number), LATER).id(id(number)).await.map(drop).expect("kept");
     };
-    costs.push(cost(server, CALLS, keep).await);
+    costs.push(cost(server, CALLS, IN_FLIGHT, keep).await);
     let debounce = async |_| {
         let number = any();
         let offer = delayed.offer(&payload(number), LATER).id(id(number));
         offer.debounce(LATER).await.map(drop).expect("replaced");
     };
-    costs.push(cost(server, CALLS, debounce).await);
+    costs.push(cost(server, CALLS, IN_FLIGHT, debounce).await);
     let change = async |number| {
         let offer = delayed.offer(&payload(number), LATER).id(id(last(number)));
         offer.debounce(LATER).await.map(drop).expect("replaced");
     };
-    costs.push(cost(server, CALLS, change).await);
+    costs.push(cost(server, CALLS, IN_FLIGHT, change).await);
     let reschedule = async |_| {
         assert!(delayed.job(id(any())).reschedule(LATER).await.expect("an answer"));
     };
-    costs.push(cost(server, CALLS, reschedule).await);
+    costs.push(cost(server, CALLS, IN_FLIGHT, reschedule).await);
     let cancel_last = async |number| {
         delayed.job(id(last(number))).cancel().await.map(drop).expect("an answer");
     };
-    costs.push(cost(server, CALLS - 1, cancel_last).await);
+    costs.push(cost(server, CALLS - 1, IN_FLIGHT, cancel_last).await);
     let cancel = async |_| {
         delayed.job(id(any())).cancel().await.map(drop).expect("an answer");
     };
-    costs.push(cost(server, LONG_CALLS, cancel).await);
+    costs.push(cost(server, LONG_CALLS, IN_FLIGHT, cancel).await);
     let some: Vec<String> = (0..CALLS).map(|_| id(any())).collect();
     let cancel_all = async |number| {
         let none: [String; 0] = [];
         let ids = if number == 0 { &none[..] } else { &some[..] };
         delayed.cancel_all(ids).await.map(drop).expect("an answer");
     };
-    costs.push(cost(server, 1, cancel_all).await / CALLS as f64);
+    costs.push(cost(server, 1, IN_FLIGHT, cancel_all).await / CALLS as f64);
     client.shutdown().await;
     costs
 }
