@@ -53,7 +53,11 @@ fn find(value: &Value, settings: &mut Settings) {
         }
         Value::Object(object) => object.fields.iter().for_each(|(_, value)| find(value, settings)),
         Value::Map(map) => map.entries.iter().for_each(|(_, value)| find(value, settings)),
-        Value::Collection(list) => list.elements.iter().for_each(|value| find(value, settings)),
+        Value::Collection(list) => {
+            // A list behind any class is read as a collection of this class.
+            settings.extend(is_of_numbers(&list.class).then_some("java_time"));
+            list.elements.iter().for_each(|value| find(value, settings));
+        }
         Value::Array(array) => {
             match &array.elements[..] {
                 _ if !array.class.is_empty() => {}
@@ -76,10 +80,8 @@ fn find(value: &Value, settings: &mut Settings) {
 fn of_time(class: &str, value: &Value) -> Option<&'static str> {
     let text = match value {
         Value::String(text) => text,
-        // A `Duration` is a number in both forms.
         Value::Array(_) | Value::Integer(_) | Value::Double(_) | Value::Bare(_) => {
-            let is_time = class.starts_with("java.time.") && class != "java.time.Duration";
-            return is_time.then_some("java_time");
+            return is_of_numbers(class).then_some("java_time");
         }
         _ => return None,
     };
@@ -94,6 +96,11 @@ fn of_time(class: &str, value: &Value) -> Option<&'static str> {
         _ => return None,
     };
     Some(if is_iso { "java_time_as_text" } else { pattern })
+}
+
+/// Whether `java_time` writes numbers for this class, and no other form does. A `Duration` is a number in both.
+fn is_of_numbers(class: &str) -> bool {
+    class.starts_with("java.time.") && class != "java.time.Duration"
 }
 
 /// Whether a list of numbers is a day, or a day and a time.
