@@ -98,7 +98,8 @@ fn of_time(class: &str, value: &Value) -> Option<&'static str> {
     Some(if is_iso { "java_time_as_text" } else { pattern })
 }
 
-/// Whether `java_time` writes numbers for this class, and no other form does. A `Duration` is a number in both.
+/// Whether `java_time` writes numbers for this class, and no other form does. A `Duration` is a number in
+/// both.
 fn is_of_numbers(class: &str) -> bool {
     class.starts_with("java.time.") && class != "java.time.Duration"
 }
