@@ -116,10 +116,24 @@ async fn fill(delayed: &DelayedQueue<String>, numbers: Range<u64>, delay: Durati
     let numbers: Vec<u64> = numbers.collect();
     for numbers in numbers.chunks(10_000) {
         let jobs: Vec<_> = numbers.iter().map(|number| (id(*number), payload(*number))).collect();
-        let later = || delay + Duration::from_millis(fastrand::u64(0..=delay.as_millis() as u64));
-        let jobs = jobs.iter().map(|(id, payload)| (id, payload, later()));
+        let jobs = jobs.iter().map(|(id, payload)| (id, payload, later(delay)));
         delayed.offer_jobs(jobs).await.expect("they are stored");
     }
+}
+
+/// After this time, and up to as much later.
+fn later(delay: Duration) -> Duration {
+    delay + Duration::from_millis(fastrand::u64(0..=delay.as_millis() as u64))
+}
+
+/// One of so many jobs that is not among the last ones.
+fn any(pending: u64) -> u64 {
+    fastrand::u64(0..pending - 2 * CALLS)
+}
+
+/// One of the last of so many jobs.
+fn last(pending: u64, number: u64) -> u64 {
+    pending - 1 - number % CALLS
 }
 
 /// The µs that the server has spent in scripts.
@@ -139,11 +153,20 @@ async fn cost(server: &mut Connection, calls: u64, in_flight: usize, run: impl A
     (spent(server) - before) / calls as f64
 }
 
+/// What it costs to cancel one of the last ones of so many jobs, and one at a random place.
+async fn cancels(server: &mut Connection, delayed: &DelayedQueue<String>, pending: u64) -> [f64; 2] {
+    let cancel = async |number| {
+        delayed.job(id(number)).cancel().await.map(drop).expect("an answer");
+    };
+    [
+        cost(server, CALLS - 1, IN_FLIGHT, async |number| cancel(last(pending, number)).await).await,
+        cost(server, LONG_CALLS, IN_FLIGHT, async |_| cancel(any(pending)).await).await,
+    ]
+}
+
 async fn calls(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {
     let (client, delayed) = connect(url, None).await;
     fill(&delayed, 0..pending, LATER).await;
-    let any = || fastrand::u64(0..pending - 2 * CALLS);
-    let last = |number: u64| pending - 1 - number % CALLS;
     let mut costs = Vec::new();
     let new = async |number| {
         delayed.offer(&payload(number), LATER).id(format!("new-{number}")).await.map(drop).expect("stored");
@@ -153,34 +176,27 @@ async fn calls(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {
     let new: Vec<_> = (0..=CALLS).map(|number| format!("new-{number}")).collect();
     delayed.cancel_all(&new).await.expect("cancelled");
     let keep = async |_| {
-        let number = any();
+        let number = any(pending);
         delayed.offer(&payload(number), LATER).id(id(number)).await.map(drop).expect("kept");
     };
     costs.push(cost(server, CALLS, IN_FLIGHT, keep).await);
     let debounce = async |_| {
-        let number = any();
+        let number = any(pending);
         let offer = delayed.offer(&payload(number), LATER).id(id(number));
         offer.debounce(LATER).await.map(drop).expect("replaced");
     };
     costs.push(cost(server, CALLS, IN_FLIGHT, debounce).await);
     let change = async |number| {
-        let offer = delayed.offer(&payload(number), LATER).id(id(last(number)));
+        let offer = delayed.offer(&payload(number), LATER).id(id(last(pending, number)));
         offer.debounce(LATER).await.map(drop).expect("replaced");
     };
     costs.push(cost(server, CALLS, IN_FLIGHT, change).await);
     let reschedule = async |_| {
-        assert!(delayed.job(id(any())).reschedule(LATER).await.expect("an answer"));
+        assert!(delayed.job(id(any(pending))).reschedule(LATER).await.expect("an answer"));
     };
     costs.push(cost(server, CALLS, IN_FLIGHT, reschedule).await);
-    let cancel_last = async |number| {
-        delayed.job(id(last(number))).cancel().await.map(drop).expect("an answer");
-    };
-    costs.push(cost(server, CALLS - 1, IN_FLIGHT, cancel_last).await);
-    let cancel = async |_| {
-        delayed.job(id(any())).cancel().await.map(drop).expect("an answer");
-    };
-    costs.push(cost(server, LONG_CALLS, IN_FLIGHT, cancel).await);
-    let some: Vec<String> = (0..CALLS).map(|_| id(any())).collect();
+    costs.extend(cancels(server, &delayed, pending).await);
+    let some: Vec<String> = (0..CALLS).map(|_| id(any(pending))).collect();
     let cancel_all = async |number| {
         let none: [String; 0] = [];
         let ids = if number == 0 { &none[..] } else { &some[..] };

@@ -7,9 +7,10 @@ use futures::stream;
 use redelay::delayed_queue::JobOffer;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::redis::Connection;
+use redelay_fixture::until_async;
 use tokio::runtime::Runtime;
 
-use super::{CALLS, IN_FLIGHT, LATER, LONG_CALLS, QUEUE, connect, cost, id, payload};
+use super::{CALLS, IN_FLIGHT, LATER, QUEUE, any, cancels, connect, cost, id, last, later, payload};
 use crate::bench::Bench;
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::report::count;
@@ -114,38 +115,24 @@ async fn until_moved(url: &str, number: usize) {
     let client = Client::connect(url).await.expect("a connection");
     let queue: BlockingQueue<String> = client.blocking_queue(QUEUE, codec::String);
     let _delayed = client.delayed_queue(&queue);
-    while queue.len().await.expect("a length") < number {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_async("all are ready", || async { queue.len().await.expect("a length") == number }).await;
     client.shutdown().await;
 }
 
 async fn among_many(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {
     let (client, delayed) = connect(url, None).await;
-    let held = (0..pending).map(|number| {
-        let delay = LATER + Duration::from_millis(fastrand::u64(0..=LATER.as_millis() as u64));
-        offer(&delayed, "until done", number, delay)
-    });
+    let held = (0..pending).map(|number| offer(&delayed, "until done", number, later(LATER)));
     store(held).await;
-    let any = || fastrand::u64(0..pending - 2 * CALLS);
-    let last = |number: u64| pending - 1 - number % CALLS;
     let state = async |_| {
-        delayed.job(id(any())).state().await.expect("an answer").expect("it is pending");
+        delayed.job(id(any(pending))).state().await.expect("an answer").expect("it is pending");
     };
     let mut costs = vec![cost(server, CALLS, IN_FLIGHT, state).await];
     let replace = async |number| {
-        let other = delayed.job(id(last(number))).replace(&payload(pending + number), LATER);
+        let other = delayed.job(id(last(pending, number))).replace(&payload(pending + number), LATER);
         other.until_done().await.map(drop).expect("replaced");
     };
     costs.push(cost(server, CALLS, IN_FLIGHT, replace).await);
-    let cancel_last = async |number| {
-        delayed.job(id(last(number))).cancel().await.map(drop).expect("an answer");
-    };
-    costs.push(cost(server, CALLS - 1, IN_FLIGHT, cancel_last).await);
-    let cancel = async |_| {
-        delayed.job(id(any())).cancel().await.map(drop).expect("an answer");
-    };
-    costs.push(cost(server, LONG_CALLS, IN_FLIGHT, cancel).await);
+    costs.extend(cancels(server, &delayed, pending).await);
     client.shutdown().await;
     costs
 }
