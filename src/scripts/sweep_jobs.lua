@@ -139,8 +139,9 @@ local function is_stale(data, field)
     return not field and (has_flag(data, HOLDS) or is_old)
 end
 
--- How many of the first notes of this payload are of payloads that are gone: as many as there are more notes of what was due, and is not
--- pending, than equal payloads which are ready. Whoever takes these takes the first ones, as a rule.
+-- How many of the first notes of this payload belong to payloads that are gone. Each note of a job that was due, and is not pending, belongs
+-- to an equal payload that is ready. If there are more such notes than payloads, the first ones are too many: equal payloads are usually
+-- taken in the order of their due times.
 local function surplus(sha1, first, payload)
     local ready = ready_count(payload)
     if not ready then

@@ -65,7 +65,7 @@ local function first_note(known)
     return string.sub(known, 2), string.byte(known) == 49
 end
 
--- The data of the next ones, up to so many, behind this one, or from the first one on.
+-- The data of up to `count` notes of this payload that come after this one, or of the first ones if there is none.
 local function next_notes(sha1, data, count)
     local from = data and '(' .. sha1 .. data or '[' .. sha1
     local found = redis.call('ZRANGE', KEYS.more_notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', 0, count)
@@ -159,7 +159,7 @@ local function move_note(id, field, due)
     local payload = string.sub(entry, 10 + string.byte(entry))
     check_notes()
     redis.call('HSET', KEYS.jobs, id, field_of(kind, first_of(field), due, entry))
-    local data = remove_note_of(id, field)
+    local data = remove_note(payload, due_of(field), id, kind == 'h')
     if data then
         add_note(payload, packed_time(due) .. string.sub(data, 7))
     end
