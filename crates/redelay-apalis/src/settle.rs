@@ -11,8 +11,8 @@ use redelay::Delivery;
 use tokio::sync::OwnedSemaphorePermit;
 use tower::{Layer, Service};
 
-/// A delivery and its slot, in the data of its task. Tasks are cloned by layers that repeat them, so all clones
-/// share it. If the last one is dropped, the message is delivered again.
+/// A delivery and its slot, in the data of its task. Layers that repeat tasks clone them, so all clones share
+/// it. If the last one is dropped, the message is delivered again.
 #[derive(Clone)]
 pub(crate) struct Hand(Arc<Mutex<Option<Held>>>);
 

@@ -1,5 +1,5 @@
-//! A consumer: a process of its own, with a worker. It writes what its handlers do as lines, and reads which of them are to
-//! fail; at the end of its input it stops. Both sides of these lines are here.
+//! A consumer: a process of its own, with a worker. It writes what its handlers do as lines, and reads which
+//! of them are to fail. It stops at the end of its input. Both sides of these lines are here.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +16,8 @@ use tokio::time::sleep;
 
 use crate::order::Order;
 
-/// So long the orders of a killed consumer wait for another one. A service has 30 s by default; here one looks.
+/// How long the orders of a killed consumer wait for another one. The default is 30 s; a demo cannot wait that
+/// long.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
 pub(crate) const ATTEMPTS: u32 = 3;
