@@ -75,7 +75,10 @@ pub(super) fn seeds(all: Range<u64>) -> Box<dyn Iterator<Item = u64> + Send> {
     }
 }
 
-/// Runs one plan of a test.
+/// Runs one plan of a test. Prints what failed.
+///
+/// # Errors
+/// Fails with the seed and the reason.
 fn run<R>(
     test: &str,
     seed: u64,
@@ -96,15 +99,16 @@ fn run<R>(
         let again = format!(
             "REDELAY_SEED={seed} cargo test --all-features --test faults -- --exact never_stuck::{test}"
         );
-        format!("{plan:#?}\n{reason}\nTo run it again: {again}\n")
+        eprintln!("{plan:#?}\n{reason}\nTo run it again: {again}\n");
+        format!("seed {seed}: {reason}")
     })
 }
 
-/// Runs the plans of these seeds. Returns the reports, and the seeds of plans that failed.
+/// Runs the plans of these seeds. Returns the reports, and the errors of [`run`].
 fn run_all<R: Send>(
     seeds: impl Iterator<Item = u64> + Send,
     run: impl Fn(u64) -> Result<R, String> + Sync,
-) -> (Vec<R>, Vec<u64>) {
+) -> (Vec<R>, Vec<String>) {
     let (next, results) = (Mutex::new(seeds), Mutex::new((Vec::new(), Vec::new())));
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
@@ -117,10 +121,7 @@ fn run_all<R: Send>(
                     let mut results = results.lock().unwrap();
                     match result {
                         Ok(report) => results.0.push(report),
-                        Err(failure) => {
-                            eprintln!("{failure}");
-                            results.1.push(seed);
-                        }
+                        Err(failure) => results.1.push(failure),
                     }
                 }
             });
@@ -138,7 +139,7 @@ fn plans_without_faults() {
         run("plans_without_faults", seed, &plan, rig::run(&plan))
     });
     println!("{} plans, {} deliveries", good.len(), good.iter().map(|report| report.received).sum::<usize>());
-    assert!(bad.is_empty(), "the plans of these seeds failed: {bad:?}");
+    assert!(bad.is_empty(), "{bad:?}");
     assert!(good.iter().all(|report| report.receipts == 0), "receivers that end leave receipts");
 }
 
@@ -164,7 +165,7 @@ fn seeded_plans() {
     let hits = summarize(good.iter().map(|report| &report.hits));
     let deeds = deeds(&good);
     let plans = good.len() + bad.len();
-    assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
+    assert!(bad.is_empty(), "{} of {plans} plans failed: {bad:?}", bad.len());
     if plans >= MANY {
         // Some keys are seldom there.
         let least = |hit: &Hit| {

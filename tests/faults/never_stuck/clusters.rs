@@ -272,7 +272,7 @@ fn seeded_plans_of_clusters() {
     let longest = good.iter().map(|report| report.recovery).max().unwrap_or_default();
     println!("all delivered after {longest:.1?} at most; {BOUND:?} are allowed");
     let plans = good.len() + bad.len();
-    assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
+    assert!(bad.is_empty(), "{} of {plans} plans failed: {bad:?}", bad.len());
 }
 
 fn range() -> Range<u64> {

@@ -400,7 +400,7 @@ fn run_plans(test: &str, all: Range<u64>, plan: fn(u64) -> Plan, deeds_of_all: u
     if let Some(longest) = good.iter().map(|report| report.recovery).max() {
         println!("all done after {longest:.1?} at most; {BOUND:?} are allowed");
     }
-    assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
+    assert!(bad.is_empty(), "{} of {plans} plans failed: {bad:?}", bad.len());
     summarize(good.iter().map(|report| &report.hits));
     if plans >= MANY / 4 {
         let deeds = &deeds[..deeds_of_all];

@@ -286,7 +286,7 @@ fn seeded_plans() {
     if let Some(longest) = good.iter().map(|report| report.recovery).max() {
         println!("all delivered after {longest:.1?} at most; {BOUND:?} are allowed");
     }
-    assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
+    assert!(bad.is_empty(), "{} of {plans} plans failed: {bad:?}", bad.len());
     let hits = summarize(good.iter().map(|report| &report.hits));
     if plans >= MANY / 2 {
         assert!(deeds.iter().all(|count| *count > 0), "something was never done");

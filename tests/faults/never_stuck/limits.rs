@@ -227,7 +227,7 @@ fn seeded_plans() {
         good.iter().map(|report| report.received).sum::<usize>(),
         good.iter().map(|report| report.recovery).max().unwrap_or_default(),
     );
-    assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
+    assert!(bad.is_empty(), "{} of {plans} plans failed: {bad:?}", bad.len());
     if plans >= MANY / 2 {
         assert!(full > 0 && paused > 0, "no limit was ever reached, or no pause seen");
     }
