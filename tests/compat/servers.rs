@@ -2,7 +2,7 @@
 //! failovers and moves of a slot, and through them.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -51,12 +51,13 @@ impl Cast {
         self.movers.iter_mut().for_each(|mover| mover.open(ORDERS));
         let (taken, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
         let mut before = Vec::new();
-        let (during, refused) = thread::scope(|scope| {
-            let (taken, is_over) = (&taken, Over(&is_over));
+        let failed = AtomicUsize::new(0);
+        let during = thread::scope(|scope| {
+            let (taken, failed, is_over) = (&taken, &failed, Over(&is_over));
             let [rust, java] = &mut self.takers;
             let until = is_over.0;
             let rust = scope.spawn(move || take_until_the_end(until, rust, taken));
-            let java = scope.spawn(move || poll_until(until, java, taken));
+            let java = scope.spawn(move || poll_until(until, java, taken, failed));
             until_within(patience, "both wait", || master.blocked_clients() == 2);
             for (number, delay) in ["2000", "2600", "3200", "4000"].into_iter().enumerate() {
                 for (lang, offerer) in BOTH.into_iter().zip(&mut self.offerers) {
@@ -84,19 +85,32 @@ impl Cast {
             });
             let certain = during.stored.iter().filter(|_| !change.loses);
             let certain: Vec<_> = before.iter().chain(certain).collect();
-            until_within(patience, "all is delivered", || {
+            let missing = || {
                 let taken = taken.lock().unwrap();
-                certain.iter().all(|value| taken.contains(value))
-            });
+                certain.iter().filter(|value| !taken.contains(value)).collect::<Vec<_>>()
+            };
+            let begun = Instant::now();
+            while !missing().is_empty() {
+                assert!(
+                    begun.elapsed() < patience,
+                    "{what}: not delivered within {patience:?}: {:?}; {} pending, {} ready, {} wait, {} polls failed",
+                    missing(),
+                    length(master, PENDING),
+                    length(master, ORDERS),
+                    master.blocked_clients(),
+                    failed.load(Ordering::Relaxed),
+                );
+                thread::sleep(ms(20));
+            }
             until_within(patience, "nothing is left", || {
                 length(master, PENDING) + length(master, ORDERS) == 0
             });
             drop(is_over);
-            let refused = java.join().expect("it ends");
+            java.join().expect("it ends");
             master.cmd(["RPUSH", ORDERS, END]);
             rust.join().expect("no take fails");
             until_no_poll_is_left(master);
-            (during, refused)
+            during
         });
         self.movers.iter_mut().for_each(|mover| mover.tell(&["destroy", ORDERS]));
         let taken = taken.into_inner().unwrap();
@@ -106,10 +120,11 @@ impl Cast {
         let lost = during.stored.iter().filter(|value| times(value) == 0).count();
         let doubled: Vec<_> = all.iter().filter(|value| times(value) > 1).collect();
         report(&format!(
-            "through {what}: {lost} of {} offers lost, {} doubled, {} offers and {refused} of Redisson's polls failed",
+            "through {what}: {lost} of {} offers lost, {} doubled, {} offers and {} of Redisson's polls failed",
             before.len() + during.stored.len(),
             doubled.len(),
             during.unknown.len(),
+            failed.load(Ordering::Relaxed),
         ));
         assert!(change.undoes || doubled.is_empty(), "{what}: {doubled:?}");
     }
@@ -178,20 +193,18 @@ fn until_no_poll_is_left(master: &Server) {
     }
 }
 
-/// Redisson throws where the server says that the master is another one. Returns how often.
-fn poll_until(is_over: &AtomicBool, java: &mut Peer, taken: &Mutex<Vec<String>>) -> usize {
-    let mut refused = 0;
+/// Redisson throws where the server says that the master is another one. Counts how often.
+fn poll_until(is_over: &AtomicBool, java: &mut Peer, taken: &Mutex<Vec<String>>, failed: &AtomicUsize) {
     while !is_over.load(Ordering::Relaxed) {
         match java.ask(&["poll", ORDERS, "2000"]).as_str() {
             "null" => {}
             answer if answer.starts_with('!') => {
-                refused += 1;
+                failed.fetch_add(1, Ordering::Relaxed);
                 thread::sleep(ms(20));
             }
             answer => taken.lock().unwrap().push(text(answer)),
         }
     }
-    refused
 }
 
 /// Ends the polls, even if the test fails.

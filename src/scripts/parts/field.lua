@@ -8,12 +8,12 @@
 -- 'c', the id of the message, of the others the entry. A client that moved or removed the entry may have left the field, so it counts
 -- only while the entry is pending, or what parts/holder.lua says of 'h', 'm' and 'c' holds. To reschedule a job changes its score alone,
 -- unless it has data.
-local PENDING = 'pdh'
 -- ms by which the clock of a Java client that moves entries may be ahead
 local AHEAD = 600000
 
-local function claimed_field(first, due, message)
-    return field_of('m', first, due, message)
+-- The field of the job of this field, once it is this message.
+local function claimed_field(field, message)
+    return 'm' .. string.sub(field, 2, 13) .. message
 end
 
 local function kind_of(field)
@@ -40,15 +40,15 @@ local message_of = entry_of
 
 -- Whether it is the field of a job that this message is; or, without an id, that any message is.
 local function is_of_message(field, message)
-    return #field > 13 and string.find('mc', kind_of(field), 1, true) and (not message or message_of(field) == message)
+    return #field > 13 and string.find(field, '^[mc]') and (not message or message_of(field) == message)
 end
 
 -- Whether it is a field of a job that is pending, or was.
 local function has_entry(field)
-    return #field > 13 and string.find(PENDING, kind_of(field), 1, true)
+    return #field > 13 and string.find(field, '^[pdh]')
 end
 
 -- Whether a later version of redelay wrote it: it has a kind that is not known here.
 local function is_newer_field(field)
-    return #field > 13 and string.find(field, '^%l') and not string.find('pdhmc', kind_of(field), 1, true)
+    return #field > 13 and string.find(field, '^%l') and not string.find(field, '^[pdhmc]')
 end

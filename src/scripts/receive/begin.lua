@@ -1,6 +1,6 @@
 -- The beginning of `receive`: reads what every call needs, and makes the usual ones. Most calls acknowledge one delivery at most and find
--- one payload at most, while no lease has ended, no retry is due, the queue has no limits, and nothing travels with payloads. To create the
--- functions for everything else would take longer than such a call.
+-- one payload at most, while no lease has ended, no retry is due, and the queue has no limits. To create the functions for everything else
+-- would take longer than such a call.
 -- Provides  receiver, token, most, policy, words, acks, extends, others, lease, time, now, control, receipt, is_known, is_late,
 --           is_first_try
 local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
@@ -23,7 +23,32 @@ if receipt and #receipt >= 16 then
     is_first_try = not is_known and not is_late
 end
 
+local has_limits, has_notes = control[3] or control[4] or control[5], control[9]
 local claimed -- the id of the message, once it may be stored
+
+-- The job that this payload is, if that is as usual: its only note is of the job that has the id, and has not expired. Returns the data, the
+-- id, its field, and the SHA-1 of the payload; nothing if nothing travels with it; or false. parts/note.lua and parts/field.lua have the bytes.
+local function usual_job(payload)
+    local sha1 = redis.sha1hex(payload)
+    local note = redis.call('HMGET', KEYS.notes, sha1)[1]
+    if not note then
+        return
+    end
+    local length = string.byte(note, 8)
+    local id, holds = string.sub(note, 9, 8 + length), string.byte(note, 9 + length) % 2 == 1
+    local entry = string.char(length) .. id .. struct.pack('<I8', #payload) .. payload
+    local field = redis.call('HMGET', KEYS.jobs, id)[1]
+    local high, low = struct.unpack('>I2I4', note, 16 + length)
+    local expires = high * 4294967296 + low
+    if
+        string.byte(note) ~= 48 or not field or string.sub(field, 1, 1) ~= (holds and 'h' or 'd') or string.sub(field, 14) ~= entry
+        or expires > 0 and expires <= now
+        or redis.call('ZMSCORE', KEYS.timeout_set, entry)[1]
+    then
+        return false
+    end
+    return string.sub(note, 2), id, field, sha1
+end
 
 -- Makes a usual call, and returns its reply; nil if it is not one. What raises an error is before the first settlement.
 local function call_as_usual()
@@ -40,15 +65,26 @@ local function call_as_usual()
     if lease_ends and lease_ends <= now or retry_due and retry_due <= now then
         return nil
     end
-    local payload, record
+    local payload, record, data, id, field, sha1
     if waiting > 0 then
         payload = redis.call('LRANGE', KEYS.inbox, '0', '0')[1]
     elseif most > 0 then
         payload = redis.call('LRANGE', KEYS.target, '0', '0')[1]
     end
+    if payload and has_notes then
+        data, id, field, sha1 = usual_job(payload)
+        if data == false then
+            return nil
+        end
+    end
     redis.call('HDEL', KEYS.receipts, receiver)
     if payload then
-        record = '\1\0\0\0\1\0\0\0\0' .. policy .. struct.pack('>I6', now) .. payload
+        local at = struct.pack('>I6', now)
+        if data then
+            record = '\2\0\0\0\1\0\0\0\0' .. policy .. at .. at .. struct.pack('>HH', #data, 0) .. data .. payload
+        else
+            record = '\1\0\0\0\1\0\0\0\0' .. policy .. at .. payload
+        end
         claimed = string.sub(token, 1, 14) .. '\0\0'
         redis.call('HSET', KEYS.messages, claimed, record)
         redis.call('ZADD', KEYS.leases, string.format('%d', now + lease), claimed .. '\0\0\0\1')
@@ -56,6 +92,14 @@ local function call_as_usual()
             redis.call('LTRIM', KEYS.inbox, '1', '-1')
         else
             redis.call('LTRIM', KEYS.target, '1', '-1')
+        end
+        if data then
+            redis.pcall('HDEL', KEYS.notes, sha1)
+            if string.byte(field) == 104 then
+                redis.pcall('HSET', KEYS.jobs, id, 'm' .. string.sub(field, 2, 13) .. claimed)
+            else
+                redis.pcall('HDEL', KEYS.jobs, id)
+            end
         end
     end
     local result, refusal = '', nil
@@ -67,6 +111,11 @@ local function call_as_usual()
             end
             local deleted = redis.pcall('HDEL', KEYS.messages, string.sub(ARGV[16], 1, 16))
             done = type(deleted) == 'number' and 1 or deleted
+        end
+        -- The id that it holds is free.
+        local of_done = done == 1 and ARGV[18] and redis.pcall('HMGET', KEYS.jobs, ARGV[18])[1]
+        if of_done and string.find(of_done, '^[mc]') and string.sub(of_done, 14) == string.sub(ARGV[16], 1, 16) then
+            redis.pcall('HDEL', KEYS.jobs, ARGV[18])
         end
         refusal = type(done) == 'table' and done.err
         result = refusal and 'r' or done == 1 and '1' or '0'
@@ -90,9 +139,8 @@ end
 local seen = tonumber(control[1])
 -- The clock needs no note yet: see look_at_the_clock in receive/recover.lua.
 local is_noted = seen and now >= seen and now - seen < math.min(lease / 25, 1000)
-local has_limits, has_notes = control[3] or control[4] or control[5], control[9]
 local is_sweep = words ~= '' and words ~= 'retries '
-if is_first_try and is_noted and not (has_limits or has_notes or is_sweep) and acks <= 1 and extends + others == 0 and ARGV[14] == '0' then
+if is_first_try and is_noted and not (has_limits or is_sweep) and acks <= 1 and extends + others == 0 then
     local ok, reply = pcall(call_as_usual)
     if ok and reply then
         return reply

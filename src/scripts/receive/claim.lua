@@ -146,12 +146,12 @@ local function later_note(sha1, data, payload)
     end
 end
 
--- What becomes of the id: a message holds it if it still has this job. Then, when that was offered first. Another job may have it:
--- one that does not hold its id may be offered again, with the same payload, before it is claimed.
+-- What becomes of the id: a message holds it if it still has this job, whose field is kept then. Another job may have it: one that does
+-- not hold its id may be offered again, with the same payload, before it is claimed.
 local function take_id(job, field)
-    local is_ours = field and has_entry(field) and entry_of(field) == job.entry
-    if is_ours and has_flag(job.data, HOLDS) and kind_of(field) == 'h' then
-        job.first = first_of(field)
+    local is_ours = field and entry_of(field) == job.entry
+    if is_ours and kind_of(field) == 'h' and has_flag(job.data, HOLDS) then
+        job.held = field
     else
         job.data = without_hold(job.data)
         job.frees = is_ours and kind_of(field) == 'd' and not job.is_pending_again
@@ -187,7 +187,7 @@ local function travelling(payloads)
         local job, field = jobs[i], fields[at] or nil
         local has_others = job.has_others
         job.is_pending_again = dues[at]
-        if is_pending(job, field, dues[at]) then
+        if dues[at] and is_pending(job, field, dues[at]) then
             job, field = nil, nil
             if has_others then
                 job, field = later_note(sha1s[i], nil, payloads[i])
@@ -223,9 +223,9 @@ local function claim_jobs(jobs, messages)
         elseif not job.has_others then
             gone[#gone + 1] = job.sha1
         end
-        if job.first then
+        if job.held then
             fields[#fields + 1] = job.id
-            fields[#fields + 1] = claimed_field(job.first, due_in(job.data), messages[i])
+            fields[#fields + 1] = claimed_field(job.held, messages[i])
         elseif job.frees then
             freed[#freed + 1] = job.id
         end
@@ -292,12 +292,10 @@ function Claims.payloads(claims, is_inbox, most)
                 break
             end
             claims.bytes = bytes
-            local job, record = jobs[i], fresh .. payload
+            local job = jobs[i]
             local expires = job and expires_in(job.data) or 0
             local is_over = 0 < expires and expires <= claims.now
-            if job then
-                record = with_data(record, claims.first, job.data, '')
-            end
+            local record = (job and new_record(claims.policy, claims.first, job.data) or fresh) .. payload
             local id = new_id(claims.token, is_over and 65535 - claims.expired or #claims.members)
             messages[i] = id
             count = count + 1

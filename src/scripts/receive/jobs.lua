@@ -26,7 +26,7 @@ local function rename_job(data, message, other)
         id, field = held_by(data, message)
     end
     if id then
-        redis.pcall('HSET', KEYS.jobs, id, claimed_field(first_of(field), due_of(field), other))
+        redis.pcall('HSET', KEYS.jobs, id, claimed_field(field, other))
     end
 end
 

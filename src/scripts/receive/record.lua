@@ -13,9 +13,13 @@ local VERSIONS = 32
 -- For this many ms, a message of a later version is left to a program that knows it.
 local LATER = 5000
 
--- The record of a message that is claimed for the first time, before its payload.
-local function new_record(policy, first)
-    return struct.pack('>BI4HH', WITHOUT_DATA, 1, 0, 0) .. policy .. first
+-- The record of a message that is claimed for the first time, before its payload. `data` is what travels with a job, if there is any.
+local function new_record(policy, first, data)
+    local numbers = '\0\0\0\1\0\0\0\0' .. policy .. first
+    if data then
+        return string.char(WITH_DATA) .. numbers .. first .. struct.pack('>HH', #data, 0) .. data
+    end
+    return string.char(WITHOUT_DATA) .. numbers
 end
 
 -- The same record with these numbers.

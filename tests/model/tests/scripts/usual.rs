@@ -23,6 +23,20 @@ const LISTS: [&str; 3] = [TARGET, INBOX, ORDERED_LIST];
 const HASHES: [&str; 6] = [MESSAGES, RECEIPTS, CONTROL, DEAD_MESSAGES, JOBS, NOTES];
 const SETS: [&str; 5] = [LEASES, RETRIES, DEAD, TIMEOUT_SET, MORE_NOTES];
 const LEASE_MS: u64 = 30_000;
+/// Makes a job ready: list, payload, id, flags, what its field and its note begin with, the time when it
+/// expires, whether its entry is pending, and in what its field differs from its note.
+const PUSH_JOB: &str = "local list, payload, id, flags, kind, others, expires, is_pending, differs = unpack(ARGV)
+    local due, entry = struct.pack('>I6', 1), string.char(#id) .. id .. struct.pack('<I8', #payload) .. payload
+    local data = due .. string.char(#id) .. id .. string.char(flags) .. due .. struct.pack('>I6', expires)
+    redis.call('RPUSH', list, payload)
+    redis.call('HSET', KEYS[1], redis.sha1hex(payload), others .. data .. 'header')
+    if others == '1' then
+        redis.call('ZADD', KEYS[5], 0, redis.sha1hex(payload) .. data .. 'other')
+    end
+    local was_due, was = differs == 'due' and struct.pack('>I6', 2) or due, differs == 'entry' and id or entry
+    redis.call('HSET', KEYS[2], id, kind .. due .. was_due .. was)
+    redis.call('HSET', KEYS[3], 'notes', '1')
+    return is_pending == '1' and redis.call('ZADD', KEYS[4], 1, entry)";
 /// The keys of `OFFER_JOBS`, but for the receipt.
 const OF_OFFER_JOBS: [&str; 8] =
     [TIMEOUT_SET, ORDERED_LIST, CHANNEL, "receipt", JOBS, SCRATCH, CONTROL, NOTES];
@@ -133,54 +147,93 @@ fn cases() -> u64 {
     std::env::var("REDELAY_CASES").map_or(40, |cases| cases.parse().expect("a number"))
 }
 
-/// A call that may be a usual one: what it acknowledges, and the most messages that it is to claim.
-fn arguments(calls: u64, now: u64, acknowledge: Option<&Bytes>, most: u8, words: &str) -> Vec<Bytes> {
+/// A call that may be a usual one: what it acknowledges, with the id that this holds, and the most messages
+/// that it is to claim.
+fn arguments(
+    calls: u64,
+    now: u64,
+    acknowledge: Option<&(Bytes, Bytes)>,
+    most: u8,
+    words: &str,
+) -> Vec<Bytes> {
     let mut token = [&now.to_be_bytes()[2..], &calls.to_be_bytes()[2..], &[0; 4]].concat();
     token[12] = 1;
     let policy = [&[0, 3, 0, 3][..], &(LEASE_MS as u32).to_be_bytes(), b"k"].concat();
     let number = |number: u64| number.to_string().into_bytes();
     let acks = u64::from(acknowledge.is_some());
+    let holds = acknowledge.filter(|(_, id)| !id.is_empty());
     let mut all = vec![b"me".into(), token, number(most.into()), policy, number(0), number(0), words.into()];
     all.extend([number(1), number(now), number(0), number(acks)]);
-    all.extend([0; 4].map(number));
-    all.extend(acknowledge.cloned());
+    all.extend([0, 0, u64::from(holds.is_some()), 0].map(number));
+    all.extend(acknowledge.map(|(member, _)| member.clone()));
+    all.extend(holds.into_iter().flat_map(|(_, id)| [number(1), id.clone()]));
     all
+}
+
+/// The id of the job in this record, or nothing.
+fn job_in(record: &[u8]) -> Bytes {
+    if record[0] == 2 { record[41..41 + usize::from(record[40])].into() } else { Bytes::new() }
+}
+
+/// Something that becomes ready: the arguments of [`PUSH_JOB`], of which a payload alone needs the first two.
+fn ready(random: &mut fastrand::Rng, calls: u64, now: u64) -> Vec<String> {
+    let list = LISTS[random.usize(..2)].to_owned();
+    if random.bool() {
+        return vec![list, calls.to_string()];
+    }
+    let payload = if random.u8(..4) == 0 { 0 } else { calls };
+    let id = if random.bool() { random.u64(..3) } else { calls };
+    let flags = random.u8(..4);
+    let kind = if random.u8(..8) == 0 { "p" } else { ["d", "h"][usize::from(flags % 2)] };
+    let others = if random.u8(..8) == 0 { "1" } else { "0" };
+    let expires = *random.choice(&[0, 0, now - 1, now + 100]).expect("a time");
+    let is_pending = u8::from(random.u8(..8) == 0);
+    let numbers = [payload, id, flags.into()].map(|number| number.to_string());
+    let differs = *random.choice(&["due", "entry", "", "", "", "", "", ""]).expect("one of them");
+    let rest = [kind, others, &expires.to_string(), &is_pending.to_string(), differs].map(str::to_owned);
+    [&[list][..], &numbers, &rest].concat()
 }
 
 /// Set `REDELAY_CASES` for more.
 #[test]
 fn usual_calls_do_what_the_whole_script_does() {
-    const COMMANDS: [&str; 12] = [
+    const COMMANDS: [&str; 13] = [
         "hdel", "hset", "zadd", "ltrim", "zrem", "llen", "lrange", "zrange", "hget", "hmget", "zmscore",
-        "zcard",
+        "zcard", "zscore",
     ];
     let server = server_with_user();
     let (usual, whole) = with_and_without_its_beginning(&script("RECEIVE"));
     let scripts = BTreeMap::from([("RECEIVE", usual), (WHOLE, whole)]);
     let mut twins = ["0", "1"].map(|database| Twin::start(&server, database));
-    let mut count = 0;
+    let (mut count, mut jobs, mut done) = (0, 0, 0);
     for seed in (0..cases()).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
         let (mut now, mut path) = (EPOCH as u64 * 1000, Vec::new());
-        // Members of the leases, those that are gone included.
-        let mut held: Vec<Bytes> = Vec::new();
+        // Members of the leases, those that are gone included, and the ids of their jobs.
+        let mut held: Vec<(Bytes, Bytes)> = Vec::new();
         twins[0].admin::<()>(&["FLUSHALL"]);
         for calls in 0..100 {
             if random.u8(..4) == 0 {
                 now += *random.choice(&[1, 20, 900, 1500, LEASE_MS]).expect("one of them");
             }
             let refused = (random.u8(..3) == 0).then(|| random.choice(COMMANDS).expect("a command"));
-            let push = random.bool().then(|| random.u8(..2));
+            let push = random.bool().then(|| ready(random, calls, now));
             let member = random.choice(&held).filter(|_| random.u8(..3) > 0).cloned();
             let words = if random.u8(..4) == 0 { "retries " } else { "" };
             let arguments = arguments(calls, now, member.as_ref(), random.u8(..3), words);
-            let damaged = (random.u8(..16) == 0).then(|| *random.choice(&OF_RECEIVE[..9]).expect("a key"));
-            path.push((now, refused, push, damaged, arguments.clone()));
+            let damaged = (random.u8(..16) == 0).then(|| *random.choice(&OF_RECEIVE).expect("a key"));
+            path.push((now, refused, push.clone(), damaged, arguments.clone()));
             let (mut replies, mut states) = (Vec::new(), Vec::new());
             for (twin, name) in twins.iter_mut().zip(["RECEIVE", WHOLE]) {
                 twin.set_clock(now);
-                if let Some(list) = push {
-                    twin.admin::<u32>(&["RPUSH", LISTS[usize::from(list)], &calls.to_string()]);
+                match push.as_deref() {
+                    Some([list, payload]) => twin.admin::<()>(&["RPUSH", list, payload]),
+                    Some(job) => {
+                        let begin = ["EVAL", PUSH_JOB, "5", NOTES, JOBS, CONTROL, TIMEOUT_SET, MORE_NOTES];
+                        let job: Vec<&str> = job.iter().map(|word| &**word).collect();
+                        twin.admin::<()>(&[&begin[..], &job].concat());
+                    }
+                    None => {}
                 }
                 replies.push(twin.call_damaged(refused, damaged, |twin| {
                     twin.call(&scripts, name, &OF_RECEIVE, &arguments)
@@ -189,11 +242,22 @@ fn usual_calls_do_what_the_whole_script_does() {
             }
             assert_eq!(replies[0], replies[1], "seed {seed}, the replies: {path:#?}");
             assert_eq!(states[0], states[1], "seed {seed}, the keys: {path:#?}");
-            held.extend(states[0].2[0].iter().map(|(member, _)| member.clone()));
+            let (_, hashes, sets) = &states[0];
+            let job =
+                |member: &Bytes| hashes[0].get(&member[..16]).map_or(Bytes::new(), |record| job_in(record));
+            held.extend(sets[0].iter().map(|(member, _)| (member.clone(), job(member))));
+            let usual = twins[0].admin::<Option<u32>>(&["GETSET", USUAL, "0"]).unwrap_or(0);
+            let record = replies[0].as_ref().and_then(|reply| reply.last());
+            let is_job = matches!(record, Some(Value::BulkString(record)) if record.first() == Some(&2));
+            (count, jobs, done) = (
+                count + usual,
+                jobs + usual * u32::from(is_job),
+                done + usual * u32::from(arguments.len() > 16),
+            );
         }
-        count += twins[0].admin::<Option<u32>>(&["GET", USUAL]).unwrap_or(0);
     }
-    assert!(count > 0, "some calls were usual ones");
+    println!("{count} usual ones, of which {jobs} claimed a job, and {done} acknowledged one");
+    assert!(jobs > 0 && done > 0, "some calls were usual ones");
 }
 
 /// Jobs with equal payloads, with ids that are taken or not, with what travels with them or nothing; calls
