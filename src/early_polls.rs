@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::claims::{self, ClaimId, KEPT_MS};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::outbox::{Held, Outbox};
-use crate::pacing::backoff;
+use crate::pacing::{self, backoff};
 use crate::scripts;
 use crate::telemetry::events;
 use crate::wire::entry;
@@ -92,7 +92,7 @@ impl EarlyPolls {
         self.turns.close();
         self.outbox.close();
         self.tasks.close();
-        let _ = timeout(self.conn.command_timeout(), self.tasks.wait()).await;
+        pacing::within(self.conn.command_timeout(), self.tasks.wait()).await;
     }
 }
 

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::announcements::Announced;
 use crate::conn::{Conn, OpError};
 use crate::early_polls::EarlyPolls;
-use crate::pacing::at_most;
+use crate::pacing::{at_most, within};
 use crate::pops::Pops;
 use crate::scripts;
 use crate::telemetry::events;
@@ -86,7 +85,7 @@ impl Engine {
                 // Returning payloads needs the command connection, so that connection closes last.
                 let _ = tokio::join!(task, popping, early_polls.finish());
                 tasks.close();
-                let _ = timeout(conn.command_timeout(), tasks.wait()).await;
+                within(conn.command_timeout(), tasks.wait()).await;
                 conn.close().await;
             }
         });

@@ -1,13 +1,61 @@
-//! When to go on: yielding to other tasks, the pauses between retries, and a limit that needs no runtime.
+//! When to go on: yielding to other tasks, the pauses between retries, and limits for what a reply ends.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::mpsc;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
+
+/// A limit is waited for in steps of this length.
+const STEP: Duration = Duration::from_millis(100);
+/// A step that takes so much longer was held up, most likely with the whole process. The reply may wait in a
+/// socket meanwhile, so another step follows; but not more often than this.
+const HELD_UP: Duration = Duration::from_millis(50);
+const EXCUSED: u32 = 10;
+
+/// The steps of a limit.
+struct Steps {
+    left: Duration,
+    excused: u32,
+}
+
+impl Steps {
+    fn of(time: Duration) -> Self {
+        Self { left: time, excused: 0 }
+    }
+
+    /// `None` when the time is over.
+    fn next(&self) -> Option<Duration> {
+        (!self.left.is_zero()).then(|| self.left.min(STEP))
+    }
+
+    /// A step has taken this long.
+    fn took(&mut self, step: Duration, time: Duration) {
+        if time > step + HELD_UP && self.excused < EXCUSED {
+            self.excused += 1;
+        } else {
+            self.left -= step;
+        }
+    }
+}
+
+/// Waits for a future for this time at most, not counting time for which the whole process was held up:
+/// payloads would be lost whose replies have come meanwhile. `None` if the time is over.
+pub(crate) async fn within<F: Future>(time: Duration, future: F) -> Option<F::Output> {
+    let (mut future, mut steps) = (pin!(future), Steps::of(time));
+    while let Some(step) = steps.next() {
+        let begun = Instant::now();
+        if let Ok(output) = timeout(step, &mut future).await {
+            return Some(output);
+        }
+        steps.took(step, begun.elapsed());
+    }
+    None
+}
 
 /// Lets every task run that is ready now, at least those of this worker thread.
 ///
@@ -27,17 +75,22 @@ pub(crate) async fn yield_once() {
     .await;
 }
 
-/// Waits for a future for this time at most, in any context: there may be no Tokio runtime, or one without a
-/// timer, and no thread may be driving the runtime of the tasks that the future waits for. A thread measures
-/// the time.
+/// The same in any context: there may be no Tokio runtime, or one without a timer, and no thread may be
+/// driving the runtime of the tasks that the future waits for. A thread measures the time.
 pub(crate) async fn at_most(time: Duration, future: impl Future<Output = ()>) {
     // The thread ends when this is dropped.
     let (_waiting, has_ended) = mpsc::channel::<()>();
     let (over, is_over) = oneshot::channel();
     let timer = thread::Builder::new().name("redelay-timer".to_owned()).spawn(move || {
-        if has_ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout) {
-            let _ = over.send(());
+        let mut steps = Steps::of(time);
+        while let Some(step) = steps.next() {
+            let begun = std::time::Instant::now();
+            if has_ended.recv_timeout(step) != Err(mpsc::RecvTimeoutError::Timeout) {
+                return;
+            }
+            steps.took(step, begun.elapsed());
         }
+        let _ = over.send(());
     });
     tokio::select! {
         biased;
@@ -90,5 +143,29 @@ impl Retries {
         sleep(self.pause).await;
         self.pause *= 2;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_was_held_up_is_repeated_a_few_times() {
+        let ms = Duration::from_millis;
+        let (mut steps, mut next) = (Steps::of(ms(250)), Vec::new());
+        for took in [100, 3000, 100, 160, 50] {
+            let step = steps.next().expect("there is time");
+            next.push(step.as_millis());
+            steps.took(step, ms(took));
+        }
+        assert_eq!((&next[..], steps.next()), (&[100, 100, 100, 50, 50][..], None));
+
+        let (mut steps, mut count) = (Steps::of(ms(100)), 0);
+        while let Some(step) = steps.next() {
+            steps.took(step, ms(60_000));
+            count += 1;
+        }
+        assert_eq!(count, 1 + EXCUSED, "it ends");
     }
 }

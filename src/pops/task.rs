@@ -2,7 +2,6 @@
 //! return.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,11 +9,11 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, interval, sleep, timeout};
+use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::blocked_lists::BlockedLists;
-use super::calls::{self, BlockingPop, Return};
+use super::calls::{self, BlockingPop, Ended, Late, Return};
 use super::dispatcher::{Action, Dispatcher, PopOutcome, Tier, TryPop};
 use super::kind::{End, Kind};
 use super::mailbox::{Mailbox, Request};
@@ -23,9 +22,9 @@ use super::popped::Payloads;
 use super::tracked::{Tracked, UNTRACKED};
 use super::tracked_pop::TrackedPop;
 use crate::claims::{self, ClaimId};
-use crate::conn::{Conn, Link, OpError, ServerId};
+use crate::conn::{Conn, OpError, ServerId};
 use crate::outbox::Outbox;
-use crate::pacing::yield_once;
+use crate::pacing::{within, yield_once};
 use crate::wire::keys::Keys;
 
 /// The most requests that are served before replies get their turn.
@@ -56,10 +55,15 @@ enum Completed {
     BlockingPop {
         kind: Kind,
         tier: Tier,
-        link: Option<Arc<Link>>,
-        outcome: PopOutcome,
+        ended: Ended,
         /// To be confirmed.
         claim: Option<ClaimId>,
+    },
+    /// A blocking pop that was given up has a payload.
+    LatePop {
+        kind: Kind,
+        keys: Keys,
+        payload: Bytes,
     },
     TryPop {
         kind: Kind,
@@ -220,7 +224,11 @@ impl Task {
 
     fn on_completed(&mut self, completed: Completed) -> Option<Kind> {
         match completed {
-            Completed::BlockingPop { kind, tier, link, outcome, claim } => {
+            Completed::BlockingPop { kind, tier, ended, claim } => {
+                let Ended { link, outcome, late } = ended;
+                if let Some(late) = late {
+                    self.await_late(kind.clone(), tier, late);
+                }
                 let outcome = match outcome {
                     // The next one blocks on a separate connection.
                     PopOutcome::Failed(OpError::Server(why)) if why.starts_with(UNTRACKED) => {
@@ -237,6 +245,10 @@ impl Task {
                     pops.dispatcher.wants_try_pop(keys);
                 }
                 pops.on_pop_ended(&kind, tier, link, outcome);
+                Some(kind)
+            }
+            Completed::LatePop { kind, keys, payload } => {
+                self.pops_of(&kind).dispatcher.on_late_payload(&keys, payload);
                 Some(kind)
             }
             Completed::TryPop { kind, keys, try_pop, payloads, claim } => {
@@ -268,6 +280,21 @@ impl Task {
                 Some(kind)
             }
             Completed::Other => None,
+        }
+    }
+
+    /// The server does not answer a pop. The next one uses another connection, and a payload that arrives
+    /// late on this one is not lost.
+    fn await_late(&mut self, kind: Kind, tier: Tier, late: Late) {
+        self.pops_of(&kind).slot(tier).link = None;
+        // What a move brings is in its other list.
+        if let Kind::Take(..) = kind {
+            self.running.push(Box::pin(async move {
+                match late.await {
+                    Some((keys, payload)) => Completed::LatePop { kind, keys, payload },
+                    None => Completed::Other,
+                }
+            }));
         }
     }
 
@@ -316,7 +343,8 @@ impl Task {
                         };
                         self.running.push(Box::pin(async move {
                             let (outcome, claim) = pop.run().await;
-                            Completed::BlockingPop { kind, tier, link: None, outcome, claim }
+                            let ended = Ended { link: None, outcome, late: None };
+                            Completed::BlockingPop { kind, tier, ended, claim }
                         }));
                         continue;
                     }
@@ -333,8 +361,8 @@ impl Task {
                     };
                     let link = slot.link.clone();
                     Box::pin(async move {
-                        let (link, outcome) = pop.run(link).await;
-                        Completed::BlockingPop { kind, tier, link, outcome, claim: None }
+                        let ended = pop.run(link).await;
+                        Completed::BlockingPop { kind, tier, ended, claim: None }
                     })
                 }
                 Action::TryPop { keys, try_pop } => {
@@ -424,7 +452,7 @@ impl Task {
         let kinds: Vec<Kind> = self.kinds.keys().cloned().collect();
         kinds.iter().for_each(|kind| self.run_actions(kind));
         let bound = self.conn.command_timeout();
-        let settled = timeout(bound, self.settle()).await.is_ok();
+        let settled = within(bound, self.settle()).await.is_some();
         self.stopped = None;
         if !settled && !self.shutdown.is_cancelled() {
             // The rest of the client goes on, so there is time to return what is left.

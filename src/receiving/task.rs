@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -18,7 +18,7 @@ use super::waiting::Waiting;
 use crate::agreement::Pair;
 use crate::announcements::Announced;
 use crate::conn::{Conn, OpError};
-use crate::pacing::yield_once;
+use crate::pacing::{within, yield_once};
 use crate::pops::{PendingWake, Place, Pops};
 use crate::telemetry::{Delivered, QueueCounters, events};
 use crate::wire::keys::{Keys, MessageKeys};
@@ -341,7 +341,7 @@ impl Task {
     async fn finish(mut self) {
         self.close();
         let bound = self.conn.command_timeout();
-        let _ = timeout(bound, async {
+        let _ = within(bound, async {
             while !self.in_flight.is_empty() {
                 let answered = self.in_flight.next().await;
                 self.on_ended(answered);

