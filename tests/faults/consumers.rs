@@ -308,8 +308,8 @@ pub(crate) async fn take_elsewhere(url: String, ledger: Ledger, stop: Cancellati
     tokio::time::timeout(MINUTE, taking).await.expect("it ends").expect("it goes on whatever happens");
 }
 
-/// `None` if the connection cannot be used any more. If it was not the other side that has ended it, a payload
-/// may have been on its way: this program, or the server, was held up.
+/// `None` if the connection cannot be used any more. If the other side has not ended it, this program or the
+/// server was held up, and a payload may have been on its way.
 fn take_one(connection: &mut redis::Connection, ledger: &Ledger) -> Option<()> {
     let popped = redis::cmd("BLPOP").arg(TARGET).arg(0.1).query::<redis::Value>(connection);
     if popped.as_ref().is_err_and(|error| !error.is_connection_dropped()) {
