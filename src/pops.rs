@@ -12,11 +12,10 @@
 //! | … and the server does not answer until the command timeout of a shutdown is over | those payloads are lost |
 //! | the server refuses a pop | its takers get the error, and pause before they may try again |
 //! | the reply to a blocked pop is lost with its connection | the one payload that the server may have popped is lost |
-//! | the reply comes late, after the pop was given up | its payload goes to the next taker, or back to its list |
 //! | the reply to a pop that does not block is lost | it is sent again, and gets what the first attempt popped |
 //! | the reply to a return is lost | it is sent again; a receipt on the server shows that it was done |
 //! | the server restarts | the pops block again when the connection is back |
-//! | the connection falls silent | another one takes its place a few seconds after the pop should have ended |
+//! | the connection falls silent | a watchdog closes it a few seconds after the pop should have ended |
 
 mod blocked_lists;
 mod calls;
@@ -24,7 +23,6 @@ mod dispatcher;
 mod kind;
 mod mailbox;
 mod of_kind;
-mod parked;
 mod pending;
 mod popped;
 mod refusals;

@@ -96,7 +96,7 @@ pub(super) async fn handshake(
     let all = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, server_role, info));
     let (replies, server_role, info) = tokio::select! {
         all = all => all
-            .map_err(|_| OpError::silence())?
+            .map_err(|_| OpError::Unknown(Cause::silence()))?
             .map_err(|error| library::of_sent(&error))?,
         () = outdated(lead) => return Err(OpError::NotExecuted(replaced())),
     };

@@ -65,11 +65,6 @@ impl fmt::Display for OpError {
 }
 
 impl OpError {
-    /// The server does not answer what was sent.
-    pub(crate) fn silence() -> Self {
-        Self::Unknown(Cause::silence())
-    }
-
     /// The reason alone.
     pub(super) fn into_cause(self) -> Cause {
         match self {

@@ -15,7 +15,7 @@ use super::pushed::{Push, Pushed};
 use super::role::Role;
 use super::shared::Shared;
 use super::topology::Lead;
-use super::{OpError, Options, library};
+use super::{Cause, OpError, Options, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -302,7 +302,7 @@ impl Subscriber {
         let client = self.link.client();
         let exchange = client.resubscribe(self.to, names(&self.unwanted), names(batch));
         let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
-            Err(_) => return Err(OpError::silence()),
+            Err(_) => return Err(OpError::Unknown(Cause::silence())),
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
                 return Err(OpError::Server(error.details().to_owned()));
             }

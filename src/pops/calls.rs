@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -26,10 +25,12 @@ const SLICE: Duration = Duration::from_secs(10);
 const SHORT_SLICE: f64 = 0.5;
 /// The same for a pop that only looks whether its lists have a payload.
 const GLANCE: f64 = 0.01;
-/// How long after its slice a pop may still be answered before another connection takes its place.
+/// How long after its slice a pop may still be answered before the connection is given up.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long a connection is kept then, because the server may have popped: it may be slow, or this process.
-const LATE: Duration = Duration::from_secs(30);
+/// A timer that fires this late was held up with the whole process. The replies may wait in its sockets.
+const HELD_UP: Duration = Duration::from_millis(100);
+/// How often a pop is spared for that.
+const SPARED: u32 = 3;
 /// How long a pop waits for a connection before it reports that there is none.
 const CONNECTION: Duration = Duration::from_secs(1);
 /// The most payloads that one call pops or returns.
@@ -50,23 +51,9 @@ pub(super) struct BlockingPop {
     pub(super) failures: u32,
 }
 
-/// A pop that was sent.
-type Pop = BoxFuture<'static, Result<Reply, OpError>>;
-
-/// How a blocking pop ended.
-pub(super) struct Ended {
-    /// The connection for the next one.
-    pub(super) link: Option<Arc<Link>>,
-    pub(super) outcome: PopOutcome,
-    /// What the server may still answer.
-    pub(super) late: Option<Late>,
-}
-
-/// Waits for the reply of a pop that was given up. Returns the payload, if there was one.
-pub(super) type Late = BoxFuture<'static, Option<(Keys, Bytes)>>;
-
 impl BlockingPop {
-    pub(super) async fn run(self, link: Option<Arc<Link>>) -> Ended {
+    /// Returns the connection, which may be new, and how the pop ended.
+    pub(super) async fn run(self, link: Option<Arc<Link>>) -> (Option<Arc<Link>>, PopOutcome) {
         if self.failures > 0 {
             sleep(backoff(self.failures - 1)).await;
         }
@@ -75,33 +62,18 @@ impl BlockingPop {
             None => match self.conn.open_blocking(self.kind.queue().as_deref()).await {
                 Ok(link) => link,
                 Err(error) => {
-                    let outcome = PopOutcome::Failed(OpError::NotExecuted(error.into()));
-                    return Ended { link: None, outcome, late: None };
+                    return (None, PopOutcome::Failed(OpError::NotExecuted(error.into())));
                 }
             },
         };
         let outcome = match self.block(&link).await {
-            Ok(PopOutcome::Failed(error @ OpError::Server(_))) => {
+            PopOutcome::Failed(error @ OpError::Server(_)) => {
                 let deadline = Instant::now() + self.conn.command_timeout();
                 PopOutcome::Failed(self.conn.naming_keys(error, "pop", &self.lists(), deadline).await)
             }
-            Ok(outcome) => outcome,
-            Err(pop) => {
-                let late = Some(self.late(link, pop));
-                return Ended { link: None, outcome: PopOutcome::Failed(OpError::silence()), late };
-            }
+            outcome => outcome,
         };
-        Ended { link: Some(link), outcome, late: None }
-    }
-
-    fn late(self, link: Arc<Link>, pop: Pop) -> Late {
-        Box::pin(async move {
-            let reply = timeout(LATE, pop).await.ok()?;
-            match self.outcome(&link, reply) {
-                PopOutcome::Payload(keys, payload) => Some((keys, payload)),
-                _ => None,
-            }
-        })
+        (Some(link), outcome)
     }
 
     /// The lists that it uses.
@@ -113,16 +85,14 @@ impl BlockingPop {
         lists
     }
 
-    /// # Errors
-    /// Fails with the pop itself if the server does not answer it.
-    async fn block(&self, link: &Arc<Link>) -> Result<PopOutcome, Pop> {
+    async fn block(&self, link: &Link) -> PopOutcome {
         let session = match timeout(CONNECTION, link.in_use()).await {
             Ok(Ok(session)) => session,
-            Ok(Err(error)) => return Ok(PopOutcome::Failed(error)),
-            Err(_) => return Ok(PopOutcome::Failed(link.no_connection())),
+            Ok(Err(error)) => return PopOutcome::Failed(error),
+            Err(_) => return PopOutcome::Failed(link.no_connection()),
         };
         if self.interrupt.is_cancelled() && !self.interrupt_at_once {
-            return Ok(PopOutcome::NotSent);
+            return PopOutcome::NotSent;
         }
         let now = Instant::now();
         let _ = self.sent.set(now);
@@ -134,18 +104,18 @@ impl BlockingPop {
             (false, true) => GLANCE,
         };
         let command = self.command(slice);
-        let of_pop = link.clone();
+        let mut pop = std::pin::pin!(link.call_blocking(&command));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
-        let mut pop: Pop = Box::pin(async move { of_pop.call_blocking(&command).await });
         let ends_at_once = can_interrupt && self.interrupt_at_once;
         let mut deadline =
             now + GRACE + if ends_at_once { Duration::ZERO } else { Duration::from_secs_f64(slice) };
         let mut until_unblocked = Duration::ZERO;
+        let mut spared = 0;
         loop {
             let interrupted = can_interrupt && (self.interrupt_at_once || self.interrupt.is_cancelled());
             tokio::select! {
                 biased;
-                reply = &mut pop => return Ok(self.outcome(link, reply)),
+                reply = &mut pop => return self.outcome(link, reply),
                 () = self.interrupt.cancelled(), if can_interrupt && !interrupted => {
                     deadline = deadline.min(Instant::now() + GRACE);
                 }
@@ -155,7 +125,19 @@ impl BlockingPop {
                     let _ = timeout(GRACE, self.conn.unblock(link)).await;
                     until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
                 }
-                () = sleep_until(deadline) => return Err(pop),
+                () = sleep_until(deadline) => {
+                    // The connection's reader has been held up as well. A reply that it reads now must not be
+                    // lost.
+                    if deadline.elapsed() > HELD_UP && spared < SPARED {
+                        spared += 1;
+                        deadline = Instant::now() + GRACE;
+                        continue;
+                    }
+                    // The server does not answer. The pop ends with its connection, as one of unknown
+                    // outcome.
+                    link.reconnect();
+                    deadline = Instant::now() + GRACE;
+                }
             }
         }
     }

@@ -311,11 +311,6 @@ impl Dispatcher {
         }
     }
 
-    /// A blocking pop that had ended without a reply has popped this.
-    pub(crate) fn on_late_payload(&mut self, keys: &Keys, payload: Bytes) {
-        self.on_payloads(keys, vec![payload], 0);
-    }
-
     /// The result of an examination: the lists that the server refuses, and why.
     pub(crate) fn on_examined(&mut self, tier: Tier, refused: &HashMap<Keys, OpError>) {
         if let Some(pop) = self.take_blocked(tier) {

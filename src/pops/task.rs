@@ -2,6 +2,7 @@
 //! return.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,21 +10,20 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::time::{interval, sleep};
+use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::blocked_lists::BlockedLists;
-use super::calls::{self, BlockingPop, Ended, Late, Return};
+use super::calls::{self, BlockingPop, Return};
 use super::dispatcher::{Action, Dispatcher, PopOutcome, Tier, TryPop};
 use super::kind::{End, Kind};
 use super::mailbox::{Mailbox, Request};
 use super::of_kind::PopsOfKind;
-use super::parked::Parked;
 use super::popped::Payloads;
 use super::tracked::{Tracked, UNTRACKED};
 use super::tracked_pop::TrackedPop;
 use crate::claims::{self, ClaimId};
-use crate::conn::{Conn, OpError};
+use crate::conn::{Conn, Link, OpError, ServerId};
 use crate::outbox::Outbox;
 use crate::pacing::{within, yield_once};
 use crate::wire::keys::Keys;
@@ -34,20 +34,32 @@ const BATCH: usize = 256;
 const CONFIRM_AFTER: Duration = Duration::from_millis(20);
 /// How long an unused connection for a rare kind of pop is kept.
 const KEEP: Duration = Duration::from_secs(30);
+/// The most blocking connections that takers hold to one master of a cluster.
+const PARKED: usize = 64;
+/// How often they are counted, at most.
+const RECOUNT: Duration = Duration::from_millis(100);
+
+/// How long each pop has a separate connection after the server has refused to track lists.
+const UNLIMITED: Duration = Duration::from_secs(60);
+
+/// How many connections block on pops, in a cluster.
+#[derive(Default)]
+struct Parked {
+    at_servers: HashMap<ServerId, usize>,
+    counted: Option<Instant>,
+    /// The user may not track lists, so each pop needs a connection.
+    unlimited_until: Option<Instant>,
+}
+
 /// The end of something that the task had started.
 enum Completed {
     BlockingPop {
         kind: Kind,
         tier: Tier,
-        ended: Ended,
+        link: Option<Arc<Link>>,
+        outcome: PopOutcome,
         /// To be confirmed.
         claim: Option<ClaimId>,
-    },
-    /// A blocking pop that was given up has a payload.
-    LatePop {
-        kind: Kind,
-        keys: Keys,
-        payload: Bytes,
     },
     TryPop {
         kind: Kind,
@@ -208,15 +220,11 @@ impl Task {
 
     fn on_completed(&mut self, completed: Completed) -> Option<Kind> {
         match completed {
-            Completed::BlockingPop { kind, tier, ended, claim } => {
-                let Ended { link, outcome, late } = ended;
-                if let Some(late) = late {
-                    self.await_late(kind.clone(), tier, late);
-                }
+            Completed::BlockingPop { kind, tier, link, outcome, claim } => {
                 let outcome = match outcome {
                     // The next one blocks on a separate connection.
                     PopOutcome::Failed(OpError::Server(why)) if why.starts_with(UNTRACKED) => {
-                        self.parked.refused_tracking();
+                        self.parked.unlimited_until = Some(Instant::now() + UNLIMITED);
                         PopOutcome::NotSent
                     }
                     outcome => outcome,
@@ -229,10 +237,6 @@ impl Task {
                     pops.dispatcher.wants_try_pop(keys);
                 }
                 pops.on_pop_ended(&kind, tier, link, outcome);
-                Some(kind)
-            }
-            Completed::LatePop { kind, keys, payload } => {
-                self.pops_of(&kind).dispatcher.on_late_payload(&keys, payload);
                 Some(kind)
             }
             Completed::TryPop { kind, keys, try_pop, payloads, claim } => {
@@ -267,21 +271,6 @@ impl Task {
         }
     }
 
-    /// The server does not answer a pop. The next one uses another connection, and a payload that arrives
-    /// late on this one is not lost.
-    fn await_late(&mut self, kind: Kind, tier: Tier, late: Late) {
-        self.pops_of(&kind).slot(tier).link = None;
-        // What a move brings is in its other list.
-        if let Kind::Take(..) = kind {
-            self.running.push(Box::pin(async move {
-                match late.await {
-                    Some((keys, payload)) => Completed::LatePop { kind, keys, payload },
-                    None => Completed::Other,
-                }
-            }));
-        }
-    }
-
     /// Closes the connections of rare kinds of pop that have not been used for a while.
     fn close_idle(&mut self) {
         let common = Kind::Take(End::Head, None);
@@ -302,7 +291,7 @@ impl Task {
         let Some(pops) = self.kinds.get_mut(kind) else { return };
         let actions = pops.dispatcher.next_actions();
         let blocks = actions.iter().any(|action| matches!(action, Action::Block { .. }));
-        let may_park = !blocks || self.parked.allows(kind, &self.kinds, &self.conn);
+        let may_park = !blocks || self.may_park(kind);
         let Some(pops) = self.kinds.get_mut(kind) else { return };
         for action in actions {
             let (conn, kind) = (self.conn.in_slot(kind.slot(&self.conn)), kind.clone());
@@ -327,8 +316,7 @@ impl Task {
                         };
                         self.running.push(Box::pin(async move {
                             let (outcome, claim) = pop.run().await;
-                            let ended = Ended { link: None, outcome, late: None };
-                            Completed::BlockingPop { kind, tier, ended, claim }
+                            Completed::BlockingPop { kind, tier, link: None, outcome, claim }
                         }));
                         continue;
                     }
@@ -345,8 +333,8 @@ impl Task {
                     };
                     let link = slot.link.clone();
                     Box::pin(async move {
-                        let ended = pop.run(link).await;
-                        Completed::BlockingPop { kind, tier, ended, claim: None }
+                        let (link, outcome) = pop.run(link).await;
+                        Completed::BlockingPop { kind, tier, link, outcome, claim: None }
                     })
                 }
                 Action::TryPop { keys, try_pop } => {
@@ -388,6 +376,29 @@ impl Task {
                 Completed::ConfirmTimer { kind }
             }));
         }
+    }
+
+    /// Whether pops of this kind may block on a separate connection.
+    fn may_park(&mut self, kind: &Kind) -> bool {
+        let Kind::Take(_, Some(_)) = kind else { return true };
+        let is_unlimited = self.parked.unlimited_until.is_some_and(|until| Instant::now() < until);
+        if is_unlimited || self.kinds.get(kind).is_some_and(|pops| pops.parked() > 0) {
+            return true;
+        }
+        if self.parked.counted.is_none_or(|counted| counted.elapsed() > RECOUNT) {
+            self.parked.counted = Some(Instant::now());
+            self.parked.at_servers.clear();
+            for (kind, pops) in &self.kinds {
+                if let Some(slot) = kind.slot(&self.conn) {
+                    *self.parked.at_servers.entry(self.conn.in_slot(Some(slot)).own_server()).or_default() +=
+                        pops.parked();
+                }
+            }
+        }
+        let Some(slot) = kind.slot(&self.conn) else { return true };
+        let parked = self.parked.at_servers.entry(self.conn.in_slot(Some(slot)).own_server()).or_default();
+        *parked += 1;
+        *parked <= PARKED
     }
 
     fn confirm_claims(&mut self, kind: &Kind) {

@@ -9,10 +9,8 @@ use redelay::{ErrorKind, codec};
 use redelay_fixture::redis::Value;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    Boxed, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SELDOM, TIMEOUT_SET, builder, ms, soon, still_builder,
-    unread,
+    Boxed, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SELDOM, TIMEOUT_SET, builder, ms, still_builder, unread,
 };
-use tokio::time::sleep;
 use tokio_test::assert_pending;
 use tokio_test::task::{self};
 
@@ -699,34 +697,4 @@ async fn a_silent_server_is_not_an_empty_list() {
     let answer = ready.poll_timeout(ms(1_500)).await;
     server.thaw();
     assert!(!matches!(answer, Ok(None)), "nobody has looked at the list");
-}
-
-/// Its connection is kept for a while, though another one takes its place.
-#[tokio::test]
-async fn a_pop_that_is_answered_after_it_was_given_up_loses_nothing() {
-    let (server, proxy) = server_and_proxy().await;
-    for is_wanted in [true, false] {
-        let Queues { client, ready, .. } = behind(&proxy).await;
-        let mut taken = task::spawn(ready.take());
-        assert_pending!(taken.poll());
-        until_async("it waits", || async { server.blocked_clients() == 1 }).await;
-        let mut stirred = task::spawn(ready.poll_timeout(ms(300)));
-        assert_pending!(stirred.poll());
-        proxy.hold_replies(true);
-        server.cmd(["RPUSH", "q", "1"]);
-        until_async("it was popped", || async { server.list("q").is_empty() }).await;
-        stirred.await.expect_err("nobody has looked at the list");
-        // It was interrupted by then, and is given up 3 s later.
-        sleep(ms(5000)).await;
-        if is_wanted {
-            proxy.hold_replies(false);
-            assert_eq!(soon(taken).await.unwrap(), 1);
-        } else {
-            drop(taken);
-            proxy.hold_replies(false);
-            until_async("it is back", || async { server.list("q") == [b"1"] }).await;
-            assert_eq!(ready.poll().await.unwrap(), Some(1));
-        }
-        client.shutdown().await;
-    }
 }
