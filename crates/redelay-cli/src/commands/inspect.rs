@@ -26,6 +26,9 @@ struct Inspected {
     /// Why the codec of `--codec` has not read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     codec_error: Option<String>,
+    /// The settings of an application's own `ObjectMapper` that it shows: methods of `codec::Mapper`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mapper_settings: Vec<&'static str>,
     /// Which codecs may have written it, the likeliest first.
     candidates: Vec<Candidate>,
 }
@@ -120,9 +123,12 @@ fn inspect(bytes: &[u8], codec: Option<Format>, classes: Option<Arc<Classes>>) -
         codec: candidate.format.to_string(),
         reason: reason(candidate.reason).into(),
     };
+    let shown = Reader::new(codec, Mask::default(), [payload]).with_classes(classes).read(payload);
+    let format: Option<Format> = shown.codec.parse().ok();
     Inspected {
         entry: unpacked.map(|(format, id, _)| Entry { format, id_hex: hex(id) }),
-        payload: Reader::new(codec, Mask::default(), [payload]).with_classes(classes).read(payload),
+        payload: shown,
+        mapper_settings: format.map(|format| format.mapper_settings(payload)).unwrap_or_default(),
         codec_error: codec.and_then(|codec| codec.to_json(payload).err()).map(|error| error.to_string()),
         candidates: detect::candidates(payload).into_iter().map(candidate).collect(),
     }
@@ -151,6 +157,9 @@ fn facts(inspected: &Inspected) -> Vec<Vec<Cell>> {
     if let Some(why) = &inspected.codec_error {
         facts.push(("ERROR", format!("not the codec of --codec: {}", escape::text(why))));
     }
+    if !inspected.mapper_settings.is_empty() {
+        facts.push(("MAPPER", inspected.mapper_settings.join(", ")));
+    }
     let named = |candidate: &Candidate| format!("{} ({})", candidate.codec, candidate.reason);
     facts.push(("MAY BE", inspected.candidates.iter().map(named).collect::<Vec<_>>().join(", ")));
     facts.push(("BYTES", payload.bytes.to_string()));
@@ -174,6 +183,16 @@ mod tests {
         assert!(
             json.starts_with(r#"{"entry":{"format":"current","id_hex":"106890aa3e219125"},"codec":"kryo5""#)
         );
+    }
+
+    #[test]
+    fn settings_of_a_mapper_are_named() {
+        let inspected = inspect(br#"["com.acme.Order",{"id":["java.lang.Long",7]}]"#, None, None);
+        let names: Vec<String> = facts(&inspected).into_iter().map(|fact| fact[0].text.clone()).collect();
+        assert_eq!((&*inspected.mapper_settings, &*names[1]), (&["wrapper_array"][..], "MAPPER"));
+        let json = serde_json::to_string(&inspected).unwrap();
+        assert!(json.contains(r#","mapper_settings":["wrapper_array"],"candidates":"#), "{json}");
+        assert!(inspect(b"7", None, None).mapper_settings.is_empty());
     }
 
     #[test]

@@ -128,8 +128,14 @@ async fn every_document_is_as_its_schema_says() {
     let findings: Vec<Value> = findings.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     are_as_documented("doctor", &findings, &[]);
     let entry = "08106890aa3e21912506000000000000000368656c6cef";
-    are_as_documented("inspect", &run(&["inspect", entry, "--decoder", "cat", "--codec", "json"]), &[]);
-    are_as_documented("inspect", &run(&["inspect", "ff"]), &["decoder_error", "codec_error"]);
+    let mut inspected = run(&["inspect", entry, "--decoder", "cat", "--codec", "json"]);
+    // ["com.acme.Order",{"id":["java.lang.Long",7]}]
+    let of_own_mapper =
+        "5b22636f6d2e61636d652e4f72646572222c7b226964223a5b226a6176612e6c616e672e4c6f6e67222c375d7d5d";
+    inspected.extend(run(&["inspect", of_own_mapper]));
+    are_as_documented("inspect", &inspected, &[]);
+    let absent = ["decoder_error", "codec_error", "mapper_settings"];
+    are_as_documented("inspect", &run(&["inspect", "ff"]), &absent);
 }
 
 /// Whatever goes wrong, nothing else is on stdout.
