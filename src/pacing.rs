@@ -75,7 +75,7 @@ pub(crate) async fn yield_once() {
     .await;
 }
 
-/// The same in any context: there may be no Tokio runtime, or one without a timer, and no thread may be
+/// As [`within`], in any context: there may be no Tokio runtime, or one without a timer, and no thread may be
 /// driving the runtime of the tasks that the future waits for. A thread measures the time.
 pub(crate) async fn at_most(time: Duration, future: impl Future<Output = ()>) {
     // The thread ends when this is dropped.

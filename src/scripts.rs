@@ -120,7 +120,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "64f5293f4712113c6f7294c189fb031dfc17a4c6",
+    RECEIVE: "d7e7cf770600792edb4929be557d40c43e1a192b",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
@@ -132,7 +132,7 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "54013d376740b279736e08c103083275c0f3ea78",
+    REQUEUE_DEAD: "727a143bf2df6732ab7d0e2af184a8eb95331b90",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
         ["parts/permitted", "parts/letter", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",

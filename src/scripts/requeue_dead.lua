@@ -31,8 +31,8 @@ for _, id in ipairs(ARGV) do
         local message = free_id(read, id)
         -- The next receiver puts its own policy there.
         local policy, claimed = struct.pack('>HHI4c1', 10, 5, 30000, 'k'), struct.pack('>I6', first)
-        local record = changed(new_record(policy, claimed) .. payload, delivery, 0, 0, policy)
-        redis.call('HSET', KEYS.messages, message, data and with_data(record, claimed, data, '') or record)
+        local record = changed(new_record(policy, claimed, data) .. payload, delivery, 0, 0, policy)
+        redis.call('HSET', KEYS.messages, message, record)
         rename_job(data, id, message)
         redis.call('ZADD', KEYS.retries, now, message)
         added = true

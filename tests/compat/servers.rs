@@ -91,19 +91,21 @@ impl Cast {
             };
             // Redisson may send a poll that has failed once more, for nobody. What that gets is lost.
             let (begun, mut lost_since) = (Instant::now(), None);
-            while !missing().is_empty() {
-                let failed = failed.load(Ordering::Relaxed);
+            loop {
+                let (missing, failed) = (missing(), failed.load(Ordering::Relaxed));
+                if missing.is_empty() {
+                    break;
+                }
                 let (pending, ready) = (length(master, PENDING), length(master, ORDERS));
-                if missing().len() > failed || pending + ready > 0 {
+                if missing.len() > failed || pending + ready > 0 {
                     lost_since = None;
                 } else if lost_since.get_or_insert_with(Instant::now).elapsed() > Duration::from_secs(20) {
-                    report(&format!("{:?} went to {failed} polls of Redisson's that had failed", missing()));
+                    report(&format!("{missing:?} went to {failed} polls of Redisson's that had failed"));
                     break;
                 }
                 assert!(
                     begun.elapsed() < 2 * patience,
-                    "{what}: not delivered: {:?}; {pending} pending, {ready} ready, {} wait, {failed} polls failed",
-                    missing(),
+                    "{what}: not delivered: {missing:?}; {pending} pending, {ready} ready, {} wait, {failed} polls failed",
                     master.blocked_clients(),
                 );
                 thread::sleep(ms(20));

@@ -126,12 +126,12 @@ fn later(delay: Duration) -> Duration {
     delay + Duration::from_millis(fastrand::u64(0..=delay.as_millis() as u64))
 }
 
-/// One of so many jobs that is not among the last ones.
+/// The number of a random job that is not among the last of `pending` jobs.
 fn any(pending: u64) -> u64 {
     fastrand::u64(0..pending - 2 * CALLS)
 }
 
-/// One of the last of so many jobs.
+/// The number of one of the last of `pending` jobs, another one for each `number`.
 fn last(pending: u64, number: u64) -> u64 {
     pending - 1 - number % CALLS
 }
@@ -153,7 +153,7 @@ async fn cost(server: &mut Connection, calls: u64, in_flight: usize, run: impl A
     (spent(server) - before) / calls as f64
 }
 
-/// What it costs to cancel one of the last ones of so many jobs, and one at a random place.
+/// The cost of cancelling one of the last of `pending` jobs, and the cost of cancelling a random one.
 async fn cancels(server: &mut Connection, delayed: &DelayedQueue<String>, pending: u64) -> [f64; 2] {
     let cancel = async |number| {
         delayed.job(id(number)).cancel().await.map(drop).expect("an answer");

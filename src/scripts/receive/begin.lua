@@ -33,6 +33,8 @@ local function usual_job(payload)
     local note = redis.call('HMGET', KEYS.notes, sha1)[1]
     if not note then
         return
+    elseif string.sub(note, 1, 1) ~= '0' then
+        return false
     end
     local length = string.byte(note, 8)
     local id, holds = string.sub(note, 9, 8 + length), string.byte(note, 9 + length) % 2 == 1
@@ -41,7 +43,7 @@ local function usual_job(payload)
     local high, low = struct.unpack('>I2I4', note, 16 + length)
     local expires = high * 4294967296 + low
     if
-        string.byte(note) ~= 48 or not field or string.sub(field, 1, 1) ~= (holds and 'h' or 'd') or string.sub(field, 14) ~= entry
+        not field or string.sub(field, 1, 1) ~= (holds and 'h' or 'd') or string.sub(field, 14) ~= entry
         or expires > 0 and expires <= now
         or redis.call('ZMSCORE', KEYS.timeout_set, entry)[1]
     then
@@ -95,7 +97,7 @@ local function call_as_usual()
         end
         if data then
             redis.pcall('HDEL', KEYS.notes, sha1)
-            if string.byte(field) == 104 then
+            if string.sub(field, 1, 1) == 'h' then
                 redis.pcall('HSET', KEYS.jobs, id, 'm' .. string.sub(field, 2, 13) .. claimed)
             else
                 redis.pcall('HDEL', KEYS.jobs, id)

@@ -109,8 +109,11 @@ end
 -- whether anything travels with the entry, and whether that holds its id: then there is one such note. Any other may have been offered
 -- again for the same time: then the last note is that of the entry.
 local function is_pending(job, field, due)
+    if not due then
+        return false
+    end
     local kind, holds = field and has_entry(field) and entry_of(field) == job.entry and kind_of(field), has_flag(job.data, HOLDS)
-    if not due or kind == 'p' or kind and (kind == 'h') ~= holds then
+    if kind == 'p' or kind and (kind == 'h') ~= holds then
         return false
     elseif holds then
         return true
@@ -187,7 +190,7 @@ local function travelling(payloads)
         local job, field = jobs[i], fields[at] or nil
         local has_others = job.has_others
         job.is_pending_again = dues[at]
-        if dues[at] and is_pending(job, field, dues[at]) then
+        if is_pending(job, field, dues[at]) then
             job, field = nil, nil
             if has_others then
                 job, field = later_note(sha1s[i], nil, payloads[i])
