@@ -13,6 +13,7 @@ that ($SUMMARY) as the last of all.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,9 @@ os.environ.setdefault("PROPTEST_RNG_SEED", "1")
 MOST_SECONDS = 1800
 # What is said again at the end of a test that has failed.
 MOST_LINES, MOST_BYTES = 6, 1000
+# Where servers keep their files, if there is room. Sentinels sync their configuration while they start and fail over: on the disk
+# of a machine that builds something, that takes seconds.
+IN_MEMORY, LEAST_ROOM = "/dev/shm", 4 << 30
 # Always with all packages, or their dependencies would be built once more with other features.
 ALL = ["--workspace", "--all-features"]
 
@@ -105,6 +109,11 @@ def jobs(programs, others):
     yield Job("documentation", ["cargo", "test", *ALL, "--doc"])
 
 
+def folder_of_servers():
+    has_room = os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free >= LEAST_ROOM
+    return tempfile.mkdtemp(prefix="redelay-", dir=IN_MEMORY if has_room and "TMPDIR" not in os.environ else None)
+
+
 running, printing = set(), threading.Lock()
 
 
@@ -172,6 +181,9 @@ def main(arguments):
     all_jobs = sorted(jobs(build(), others), key=lambda job: job.rank)
     all_jobs = [job for job in all_jobs if not only or job.name.split()[-1] in only]
     print(f"::: build took {time.monotonic() - begun:.0f} s; {len(all_jobs)} programs follow", flush=True)
+    folder = folder_of_servers()
+    for job in all_jobs:
+        job.environment["TMPDIR"] = folder
     with ThreadPoolExecutor(PROGRAMS) as pool:
         try:
             list(pool.map(run, all_jobs))
@@ -180,6 +192,9 @@ def main(arguments):
             for pid in list(running):
                 os.killpg(pid, signal.SIGKILL)
             raise
+        finally:
+            # A server that a test has left may still write.
+            shutil.rmtree(folder, ignore_errors=True)
     for job in all_jobs:
         print(f"{line_of(job)}  {job.name}")
     print(f"all tests: {time.monotonic() - begun:.0f} s, {sum(job.used for job in all_jobs):.0f} s of a processor")

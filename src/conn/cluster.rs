@@ -288,7 +288,7 @@ impl Following {
             while let Some((server, table)) = asking.next().await {
                 match table {
                     Ok(table) => self.answers.add(table),
-                    Err(error) => self.answers.topology.failed(format!("{server}: {error}")),
+                    Err(error) => self.answers.topology.failed(&server, error.into()),
                 }
                 if self.answers.age() < UNANSWERED {
                     return;
@@ -384,7 +384,7 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
                 Ok(Some(table)) => answers.add(table),
                 Ok(None) => answers.confirm(),
                 Err(OpError::Closed) => return,
-                Err(error) => topology.failed(format!("{address}: {error}")),
+                Err(error) => topology.failed(&address, error.into_cause()),
             }
         }
         drop(link);

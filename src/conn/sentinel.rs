@@ -90,7 +90,7 @@ impl Sentinel {
         while self.is_given || answered.elapsed() < FORGET {
             match Link::open_once(&self.options, Role::Sentinel, &self.shared, None).await {
                 Ok(link) => self.ask_on(&link, &mut answered).await,
-                Err(error) => self.master.topology().failed(format!("{}: {error}", self.address)),
+                Err(error) => self.master.topology().failed(&self.address, error.into()),
             }
             sleep(jittered(EVERY)).await;
         }
@@ -115,7 +115,7 @@ impl Sentinel {
                         self.shared.counters.failed_over(1);
                     }
                 }
-                Err(error) => self.master.topology().failed(format!("{}: {error}", self.address)),
+                Err(error) => self.master.topology().failed(&self.address, error.into_cause()),
             }
             if answered.elapsed() >= FORGET {
                 return;

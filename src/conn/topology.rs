@@ -38,12 +38,39 @@ struct Shared {
     /// Says what is not known while there is no table.
     unknown: String,
     /// Why there is no table, while there is none.
-    trouble: Mutex<String>,
+    trouble: Mutex<Trouble>,
     changes: AtomicU64,
     begun: Instant,
     /// When the last sign of a change was, in ms since `begun`.
     doubted: AtomicU64,
     raised: Notify,
+}
+
+/// Why a server has not said where the servers are.
+struct Trouble {
+    why: String,
+    weight: Weight,
+    since: Instant,
+}
+
+/// What helps most to find the cause.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    Silence,
+    /// Nobody listens there, or the connection was lost.
+    Network,
+    /// The server itself has said why.
+    Words,
+}
+
+impl Weight {
+    fn of(cause: &Cause) -> Self {
+        match cause {
+            cause if cause.is_timeout() => Self::Silence,
+            cause if cause.is_of_network() => Self::Network,
+            _ => Self::Words,
+        }
+    }
 }
 
 impl fmt::Debug for Topology {
@@ -55,12 +82,14 @@ impl fmt::Debug for Topology {
 impl Topology {
     /// `unknown` says what is not known, and `trouble` why, as long as none has answered.
     pub(super) fn new(unknown: String, trouble: &str) -> Self {
+        let begun = Instant::now();
+        let trouble = Trouble { why: trouble.into(), weight: Weight::Silence, since: begun };
         Self(Arc::new(Shared {
             table: watch::Sender::new(None),
             unknown,
-            trouble: Mutex::new(trouble.into()),
+            trouble: Mutex::new(trouble),
             changes: AtomicU64::new(0),
-            begun: Instant::now(),
+            begun,
             doubted: AtomicU64::new(0),
             raised: Notify::new(),
         }))
@@ -135,15 +164,20 @@ impl Topology {
         self.doubt();
     }
 
-    /// A sentinel or a server of the cluster did not answer.
-    pub(super) fn failed(&self, why: String) {
-        *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    /// A sentinel or a server of the cluster did not answer. For a while, what one of them has said outweighs
+    /// that another one is silent.
+    pub(super) fn failed(&self, server: &Address, cause: Cause) {
+        let weight = Weight::of(&cause);
+        let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if weight >= trouble.weight || trouble.since.elapsed() >= FRESH {
+            *trouble = Trouble { why: format!("{server}: {cause}"), weight, since: Instant::now() };
+        }
     }
 
     /// The error that the server is not known, and why.
     pub(super) fn unknown(&self) -> Cause {
-        let why = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        format!("{}: {why}", self.0.unknown).into()
+        let trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        format!("{}: {}", self.0.unknown, trouble.why).into()
     }
 
     /// To lead one connection to the server of a slot.
@@ -238,9 +272,26 @@ mod tests {
         let topology = Topology::new("nobody knows".into(), "no answer");
         let mut lead = topology.lead(Slot::ANY);
         assert_eq!(lead.next().await.unwrap_err().to_string(), "nobody knows: no answer");
-        topology.failed("h:1: refused".into());
-        assert_eq!(lead.next().await.unwrap_err().to_string(), "nobody knows: h:1: refused");
+        topology.failed(&at(1), "NOAUTH".into());
+        assert_eq!(lead.next().await.unwrap_err().to_string(), "nobody knows: h:1: NOAUTH");
         topology.refused(&OpError::of_reply("MOVED 7 h:2"), &at(1));
         assert_eq!(topology.server_of(Slot::ANY), None, "one slot is no table");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_server_has_said_outweighs_the_silence_of_another_one() {
+        let topology = Topology::new("nobody knows".into(), "no answer");
+        let why = || topology.unknown().to_string();
+        topology.failed(&at(1), Cause::silence());
+        assert_eq!(why(), "nobody knows: h:1: the server does not answer");
+        topology.failed(&at(2), Cause::of_kind(ErrorKind::ConnectionRefused, "refused"));
+        topology.failed(&at(1), Cause::silence());
+        assert_eq!(why(), "nobody knows: h:2: refused");
+        topology.failed(&at(3), "NOAUTH".into());
+        topology.failed(&at(2), Cause::of_kind(ErrorKind::ConnectionRefused, "refused"));
+        assert_eq!(why(), "nobody knows: h:3: NOAUTH");
+        tokio::time::advance(FRESH).await;
+        topology.failed(&at(1), Cause::silence());
+        assert_eq!(why(), "nobody knows: h:1: the server does not answer");
     }
 }
