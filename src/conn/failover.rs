@@ -10,7 +10,7 @@ use super::session::Session;
 
 /// A connection is at least this old before it is closed because another one has met a demoted server. While
 /// there is no master, the connections must not keep each other reconnecting.
-const YOUNG: Duration = Duration::from_secs(1);
+pub(super) const YOUNG: Duration = Duration::from_secs(1);
 
 /// When any of the connections that share this last found its server demoted. The new master answers at the
 /// same address, but a connection to the old one may last as long as that server does. A subscriber would

@@ -48,7 +48,8 @@ pub(super) struct Answered {
 }
 
 /// Begins a session on a connection: ends the one before it (`last`) on the server, names this one, and
-/// learns its id. Refuses a server that is no master, if the connection is led to masters.
+/// learns its id. Refuses a server that is no master, if the connection is led to masters, or if nothing that
+/// is sent on it would be refused there: a subscriber would stay, and hear nothing.
 pub(super) async fn handshake(
     client: &Client,
     role: Role,
@@ -74,9 +75,9 @@ pub(super) async fn handshake(
         words.iter().map(|words| Expect::of("CLIENT", &[words[0].to_owned().into()])).collect();
     let ask = |name, args| client.clone().execute(name, args, None);
     let server_role = async {
-        match lead {
-            Some(_) => ask("ROLE", Vec::new()).await.map(Some),
-            None => Ok(None),
+        match lead.is_some() || matches!(role, Role::Subscriber | Role::Tracker) {
+            true => ask("ROLE", Vec::new()).await.map(Some),
+            false => Ok(None),
         }
     };
     // In this order on one connection, and without a pause: each is handed over when it is first polled.

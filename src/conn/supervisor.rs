@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::client::{Back, Client, Connection, Lost};
 use super::establish::{Established, Failure, establish};
+use super::failover::YOUNG;
 use super::handshake::{HANDSHAKE_TIMEOUT, Peer, handshake};
 use super::info::field;
 use super::probe::probe;
@@ -343,12 +344,13 @@ impl Supervisor {
             return;
         };
         let is_unknown = matches!(error, OpError::Unknown(_));
+        let is_refused = self.lead.is_some() || error.is_not_executed();
         self.report_loss(&error.into_cause());
-        if (is_unnoticed || is_unknown || self.lead.is_some()) && self.client.is_connected() {
-            if self.lead.is_some() {
-                // It may be a replica until it is known who the master is.
+        if (is_unnoticed || is_unknown || is_refused) && self.client.is_connected() {
+            if is_refused {
+                // It may be a replica until it is known who the master is. Without sentinels, nobody tells.
                 self.doubt();
-                sleep(NOT_MASTER).await;
+                sleep(if self.lead.is_some() { NOT_MASTER } else { YOUNG }).await;
             }
             // Nothing else watches a connection before it has a session.
             self.force_reconnection();

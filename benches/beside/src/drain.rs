@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::bench::{Bench, Measured};
 use crate::effort::Drain;
-use crate::job::{Job, payload};
+use crate::job::{Job, NOT_SOON, payload};
 use crate::report::count;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, spread};
 use crate::server::Entry;
@@ -12,8 +12,15 @@ use crate::worker::{Sides, System};
 
 /// The order of the due times in the list, which is in the order of the offers.
 const ORDERS: [&str; 3] = ["in order", "random", "reverse"];
-/// The hardest case, of which more is asked.
-const MOST: (u64, &str) = (1_000_000, "random");
+/// Of the most entries, one in so many is not due.
+const NOT_DUE: [(&str, u64); 2] = [("random, 1 % not due", 100), ("random, 10 % not due", 10)];
+/// The hardest cases, of which more is asked: the least moved in a second, and the most seconds until the
+/// first move.
+const MOST: u64 = 1_000_000;
+const GOALS: [(&str, f64, f64); 3] =
+    [("random", 200_000.0, 0.1), (NOT_DUE[0].0, 100_000.0, 1.0), (NOT_DUE[1].0, 30_000.0, 1.0)];
+/// The most ms of a call of these.
+const LONGEST: f64 = 50.0;
 /// The queue that is built and then copied for each turn.
 const TEMPLATE: &str = "template";
 /// The first queue that a worker opens for the name "drain".
@@ -66,7 +73,12 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
             points,
         }));
     }
-    let about = "Everything is due when the queue is opened. The time ends when nothing is pending. A drain that takes too \
+    for (order, _) in NOT_DUE {
+        let most = bench.effort.drains.iter().copied().max_by_key(|drain| drain.pending);
+        let drain = most.expect("one at least");
+        rows.extend(case_rows(order, drain, &turns(bench, order, drain)));
+    }
+    let about = "Everything is due when the queue is opened, unless a row says otherwise. The time ends when nothing is due. A drain that takes too \
                  long is cut off. Then both rates are those of the number of entries that the slower system has moved, so \
                  that both are compared over the same entries. The longest call is the longest script in `SLOWLOG`.";
     let table = Table { name: "drain".into(), about: about.into(), rows };
@@ -82,6 +94,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 
 fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
     let entries = entries(order, drain.pending);
+    let due = due(order, drain.pending);
     let what = format!("drain: {} {order}", drain.pending);
     bench.alternate_shared(&what, drain.rounds, |bench, worker| {
         bench.server.store(TEMPLATE, &entries);
@@ -97,7 +110,7 @@ fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
             if progress.last().is_none_or(|(_, last)| *last < moved) {
                 progress.push((seconds, moved));
             }
-            if moved == drain.pending || seconds > drain.limit {
+            if moved >= due || seconds > drain.limit {
                 break;
             }
             std::thread::sleep(look(drain.pending));
@@ -108,15 +121,28 @@ fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
     })
 }
 
+/// One in so many entries is not due.
+fn not_due(order: &str) -> Option<u64> {
+    NOT_DUE.iter().find(|(name, _)| *name == order).map(|(_, one_in)| *one_in)
+}
+
+/// How many of them are due.
+fn due(order: &str, pending: u64) -> u64 {
+    pending - not_due(order).map_or(0, |one_in| pending / one_in)
+}
+
 /// The entries in the order of the list, the same ones each time.
 fn entries(order: &str, number: u64) -> Vec<Entry> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     // One millisecond apart. All of them are due.
     let mut dues: Vec<u64> = (0..number).map(|n| now - 1_000 - number + n).collect();
     match order {
-        "random" => fastrand::Rng::with_seed(6).shuffle(&mut dues),
+        "in order" => {}
         "reverse" => dues.reverse(),
-        _ => {}
+        _ => fastrand::Rng::with_seed(6).shuffle(&mut dues),
+    }
+    if let Some(one_in) = not_due(order) {
+        dues.iter_mut().step_by(one_in as usize).for_each(|due| *due += NOT_SOON);
     }
     let entry = |due: u64| {
         let payload = payload(due as i64 * 1_000, 100);
@@ -137,9 +163,10 @@ fn case_rows(order: &str, drain: Drain, turns: &[Sides<Turn>]) -> Vec<Row> {
     if (drain.pending, order) == (100_000, "random") {
         rate = rate.goal(Goal::Ratio(50.0));
     }
+    let due = due(order, drain.pending);
     for system in System::BOTH {
         let moved = spread(turns.iter().map(|round| round.get(system).moved() as f64)).median;
-        if (moved as u64) < drain.pending {
+        if (moved as u64) < due {
             let all = if rate.note.is_empty() { "" } else { "; " };
             rate.note +=
                 &format!("{all}{} had moved {} after {} s", system.name(), count(moved as u64), drain.limit);
@@ -147,14 +174,13 @@ fn case_rows(order: &str, drain: Drain, turns: &[Sides<Turn>]) -> Vec<Row> {
     }
     let longest = turns.iter().map(|round| round.map(|turn| turn.longest * 1_000.0)).collect();
     let mut longest = Row::new(format!("{name}: longest call"), "ms", Better::Less, longest);
-    if (drain.pending, order) != MOST {
-        return vec![rate, longest];
-    }
-    longest = longest.goal(Goal::AtMost(100.0));
+    let goals = GOALS.iter().find(|(of, ..)| drain.pending == MOST && *of == order);
+    let Some((_, least, most)) = goals else { return vec![rate, longest] };
+    longest = longest.goal(Goal::AtMost(LONGEST));
     let value = |value: fn(&Turn) -> f64| turns.iter().map(|round| round.map(value)).collect();
     let own = value(|turn| turn.rate(turn.moved()));
     let own = Row::new(format!("{name}: in all of the time"), "moved/s", Better::More, own);
     let first = value(Turn::first);
     let first = Row::new(format!("{name}: first move"), "s", Better::Less, first);
-    vec![rate, own.goal(Goal::AtLeast(25_000.0)), longest, first.goal(Goal::AtMost(1.0))]
+    vec![rate, own.goal(Goal::AtLeast(*least)), longest, first.goal(Goal::AtMost(*most))]
 }

@@ -12,6 +12,11 @@ pub(crate) struct Effort {
     pub(crate) millis: u64,
     /// The time before anything is counted, ms: a Java virtual machine has to compile the code that it runs.
     pub(crate) warm_up: u64,
+    /// Turns of the ladder. They are short: with one call in flight, everything else on the machine counts.
+    pub(crate) slices: usize,
+    /// The length of each, ms, or what it takes.
+    pub(crate) slice_millis: u64,
+    pub(crate) slice_takes: u64,
     /// Sizes of Redisson's pool to try, in addition to its default.
     pub(crate) pools: &'static [usize],
     /// Offers in flight.
@@ -103,6 +108,9 @@ pub(crate) const FULL: Effort = Effort {
     rounds_afresh: 2,
     millis: 700,
     warm_up: 6_000,
+    slices: 30,
+    slice_millis: 200,
+    slice_takes: 2_000,
     pools: &[4, 8],
     concurrency: &[1, 16, 64, 256],
     sizes: &[100, 4096],
@@ -152,6 +160,9 @@ pub(crate) const QUICK: Effort = Effort {
     rounds_afresh: 1,
     millis: 300,
     warm_up: 3_000,
+    slices: 8,
+    slice_millis: 150,
+    slice_takes: 1_000,
     pools: &[8],
     concurrency: &[1, 64],
     sizes: &[100],
@@ -196,6 +207,9 @@ pub(crate) const TINY: Effort = Effort {
     rounds_afresh: 1,
     millis: 50,
     warm_up: 50,
+    slices: 1,
+    slice_millis: 20,
+    slice_takes: 50,
     pools: &[],
     concurrency: &[4],
     sizes: &[100],

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `jobs.rs`, `cost.rs`, `many.rs` | one measurement each |
 //! | `alternatives.rs` and its folder | redelay beside a sorted set that is polled, and beside timers of the process |
+//! | `ladder.rs` and its folder | one call in flight: what each layer costs, from a bare socket to Redisson |
 //! | `acknowledged.rs` and its folder | receivers and workers: one measurement each |
 //! | `cluster.rs` and its folder | a cluster of three masters beside one server, and partitions |
 //! | `load.rs` | messages that are offered and handled, and what each costs |
@@ -16,6 +17,7 @@
 //! | `peers.rs` | the workers on BullMQ and asynq: `peers` |
 //! | `tuning.rs` | which settings suit each system best on this machine |
 //! | `redis_benchmark.rs` | the upper limit of the server |
+//! | `offer_script.rs` | the script of offers, for that and for the ladder |
 //! | `server.rs` | the server, and its counters |
 //! | `results.rs`, `contest.rs` | numbers, medians, ratios, goals |
 //! | `report.rs`, `plot.rs`, `machine.rs` | the report |
@@ -38,11 +40,13 @@ mod end_to_end;
 mod idle;
 mod job;
 mod jobs;
+mod ladder;
 mod lateness;
 mod load;
 mod machine;
 mod many;
 mod offer;
+mod offer_script;
 mod options;
 mod order;
 mod peers;
@@ -73,8 +77,9 @@ use server::Server;
 
 type Measurement = (&'static str, fn(&mut Bench) -> Measured);
 
-const MEASUREMENTS: [Measurement; 22] = [
+const MEASUREMENTS: [Measurement; 23] = [
     ("offer", offer::measure),
+    ("ladder", ladder::measure),
     ("lateness", lateness::measure),
     ("drain", drain::measure),
     ("take", take::measure),
@@ -119,6 +124,7 @@ fn main() -> ExitCode {
         Ok(Task::Help) => println!("{}", options::HELP),
         Ok(Task::Work(url, partitions)) => redelay::work(&url, partitions),
         Ok(Task::Alternative(url, interval)) => alternatives::work::work(&url, interval),
+        Ok(Task::Rung(rung, url)) => ladder::rung::work(rung, &url),
         Ok(Task::Report(file, options)) => {
             let text = fs::read_to_string(file).expect("a file of results");
             write(&serde_json::from_str(&text).expect("results"), &options);

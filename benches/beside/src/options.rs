@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lexopt::prelude::*;
 
 use crate::effort::{Effort, FULL, QUICK, SELF_CHECK, TINY};
+use crate::ladder::rung::Rung;
 
 pub(crate) const HELP: &str = "\
 Measures redelay in turns with Java Redisson, BullMQ and asynq, on one server. Usually started by `make bench`.
@@ -34,6 +35,8 @@ pub(crate) enum Task {
     Work(String, usize),
     /// The same for an alternative that polls at this interval, ms; zero stands for timers of the process.
     Alternative(String, u64),
+    /// The same for a rung of the ladder.
+    Rung(Rung, String),
     Report(PathBuf, Options),
     Measure(Options),
 }
@@ -48,6 +51,10 @@ pub(crate) fn parse(mut parser: lexopt::Parser, names: &[&str]) -> Result<Task, 
             Long("worker") => return Ok(Task::Work(parser.value()?.string()?, parser.value()?.parse()?)),
             Long("alternative") => {
                 return Ok(Task::Alternative(parser.value()?.string()?, parser.value()?.parse()?));
+            }
+            Long("rung") => {
+                let rung = Rung::of_argument(&parser.value()?.string()?).ok_or("no such rung")?;
+                return Ok(Task::Rung(rung, parser.value()?.string()?));
             }
             Long("quick") => options.effort = QUICK,
             Long("tiny") => options.effort = TINY,

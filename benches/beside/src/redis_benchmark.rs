@@ -1,19 +1,11 @@
 //! `redis-benchmark` with the script of offers: the upper limit of the server.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use crate::bench::Bench;
-use crate::server::{channel, ordered_list, timeout_set};
-
-/// The script, with the numbers of its keys in place of their names.
-fn offer() -> String {
-    let keys = ["timeout_set", "ordered_list", "channel", "receipt"];
-    keys.iter()
-        .zip(1..)
-        .fold(include_str!("../../../src/scripts/offer.lua").to_owned(), |text, (key, number)| {
-            text.replace(&format!("KEYS.{key}"), &format!("KEYS[{number}]"))
-        })
-}
+use crate::offer_script;
 
 /// Offers per second with this number in flight: the better of one connection for each, and one connection
 /// with a pipeline.
@@ -25,7 +17,7 @@ pub(crate) fn offers(bench: &mut Bench, size: usize, concurrency: usize) -> f64 
 
 fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f64 {
     bench.server.clear();
-    let digest = bench.server.load(&offer());
+    let digest = bench.server.load(&offer_script::text());
     // As long as an entry of redelay, with `__rand_int__` for a fresh id. No zero byte may come before that,
     // not even in an earlier command of the pipeline. So the length consists of letters, which the script
     // does not read.
@@ -34,10 +26,12 @@ fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f
     let output = Command::new("redis-benchmark")
         .args(["-p", &bench.server.port().to_string(), "--csv", "-r", &i32::MAX.to_string()])
         .args(["-c", &connections.to_string(), "-P", &pipeline.to_string(), "-n", &requests.to_string()])
-        .args(["EVALSHA", &digest, "4", &timeout_set("offer"), &ordered_list("offer"), &channel("offer")])
         // Its receipt is not deleted: the random number could not be named again.
-        .args(["redelay:offered:{offer}:__rand_int__", "now", "60000"])
-        .args([&crate::job::NOT_SOON.to_string(), &entry])
+        .args(
+            offer_script::call(&digest, "offer", "__rand_int__", entry.as_bytes())
+                .iter()
+                .map(|word| OsStr::from_bytes(word)),
+        )
         .output()
         .expect("redis-benchmark, which is installed with redis-server");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -114,6 +114,13 @@ impl Worker {
         Ok(worker)
     }
 
+    /// A client that does less than redelay, see `ladder`.
+    pub(crate) fn start_rung(url: &str, rung: &str, settings: Settings) -> Outcome<Self> {
+        let mut worker = Self::run(System::Redelay, own(&["--rung", rung, url], settings));
+        worker.end()?;
+        Ok(worker)
+    }
+
     fn run(system: System, mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())

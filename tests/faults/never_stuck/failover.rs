@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use redelay::{Client, codec};
 use redelay_fixture::{Proxy, Server, until_async_within};
 use redelay_support::CHANNEL;
 
@@ -52,6 +53,27 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
         until_in_step(new).await;
     }
     println!("{:?}", finish_demoted(old, &proxy, &mut load, 4).await.unwrap());
+}
+
+/// The address leads to the old master for a while. A connection on which nothing is written would stay there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscriber_that_reaches_the_old_master_once_more_leaves_it() {
+    let servers = [Server::start(), Server::start()];
+    let [old, new] = &servers;
+    let proxy = Proxy::start(old.port());
+    let client = Client::connect(&proxy.url()).await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let _delayed = client.delayed_queue(&ready);
+    until("it listens", || old.subscribers(CHANNEL) == 1).await;
+    follow(old, new);
+    old.cmd(["CLIENT", "KILL", "TYPE", "pubsub"]);
+    until("it is back, and asks", || old.command_calls("role") >= 2).await;
+    // No write is refused there any more.
+    proxy.switch_to(new.port());
+    old.cmd(["CLIENT", "KILL", "TYPE", "normal"]);
+    until("it listens to the new master", || new.subscribers(CHANNEL) == 1).await;
+    assert_eq!(old.subscribers(CHANNEL), 0);
+    client.shutdown().await;
 }
 
 /// No server is promoted. Reconnecting does not help, and clients must not keep reconnecting.

@@ -29,7 +29,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     for arriving in [true, false] {
         let name = if arriving { "arriving one by one" } else { "in bursts" };
         // Of what arrives one by one, the rates change by half between two rounds.
-        let rounds = if arriving { 4 } else { 2 } * bench.effort.rounds;
+        let rounds = if arriving { 10 } else { 2 } * bench.effort.rounds;
         let turns =
             bench.take_turns(&format!("beside Java: {name}"), &[false, true], rounds, |bench, is_beside| {
                 let turn = turn(bench, &mut processes, arriving, *is_beside);
@@ -42,7 +42,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
             let values = turns.iter().map(|rounds| rounds.iter().map(value).collect());
             let columns = [BESIDE, ALONE].into_iter().zip(values.rev());
             let columns = columns.map(|(of, rounds)| Column { of: of.into(), rounds }).collect();
-            let aim = Aim::Times { of: BESIDE.into(), than: ALONE.into(), least: 0.95 };
+            let aim = Aim::Times { of: BESIDE.into(), than: ALONE.into(), least: 0.92 };
             Line::new(format!("{name}: {unit}"), unit, better, columns).aim(aim)
         };
         rows.push(line("takes/s", Better::More, |turn| turn.per_second));

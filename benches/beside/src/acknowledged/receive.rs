@@ -129,9 +129,13 @@ fn with_goals(line: Line, concurrency: usize) -> Line {
         |of: Way, than: Way, least| Aim::Times { of: of.name().into(), than: than.name().into(), least };
     let at_least = |of: Way, least| Aim::AtLeast { of: of.name().into(), least };
     match concurrency {
-        1 => line.aim(at_least(Way::Worker, 10_000.0)).aim(times(Way::ByHand, Way::Take, 0.45)),
+        1 => line
+            .aim(at_least(Way::Worker, 10_000.0))
+            .aim(times(Way::ByHand, Way::Take, 0.45))
+            .aim(times(Way::Worker, Way::Peer(System::BullMq), 1.5))
+            .aim(times(Way::Worker, Way::Peer(System::Asynq), 1.5)),
         64 => line
-            .aim(at_least(Way::Worker, 90_000.0))
+            .aim(at_least(Way::Worker, 130_000.0))
             .aim(times(Way::Worker, Way::Peer(System::BullMq), 5.0))
             .aim(times(Way::Worker, Way::Peer(System::Asynq), 7.0)),
         _ => line,

@@ -1,0 +1,176 @@
+//! One call in flight: what each layer costs, from a bare socket to Redisson. redelay runs on one thread of
+//! Tokio's and on two.
+
+pub(crate) mod rung;
+
+use std::collections::BTreeMap;
+use std::slice::from_mut;
+
+use self::rung::Rung;
+use crate::bench::{Bench, Measured, warm_up};
+use crate::contest::{Aim, Column, Contest, Line};
+use crate::job::{Job, Offer, payload};
+use crate::repeat::Outcome;
+use crate::results::Better;
+use crate::tuning::Settings;
+use crate::worker::{System, Worker};
+
+const QUEUE: &str = "ladder";
+/// The most takers.
+const TAKERS: usize = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    OneThread,
+    TwoThreads,
+    Rung(Rung),
+    Redisson,
+}
+
+/// redelay first: the others are compared with it.
+const WAYS: [Way; 6] = [
+    Way::TwoThreads,
+    Way::OneThread,
+    Way::Rung(Rung::Socket),
+    Way::Rung(Rung::RedisRs),
+    Way::Rung(Rung::Fred),
+    Way::Redisson,
+];
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::OneThread => "redelay, 1 thread",
+            Self::TwoThreads => "redelay, 2 threads",
+            Self::Rung(rung) => rung.name(),
+            Self::Redisson => System::Redisson.name(),
+        }
+    }
+
+    fn start(self, bench: &Bench) -> Outcome<Worker> {
+        let threads = if self == Self::OneThread { 1 } else { 2 };
+        let settings = Settings { worker_threads: threads, ..bench.tuning.best }.with_takers(TAKERS);
+        let url = |system| bench.server.url(system);
+        let mut worker = match self {
+            Self::Redisson => Worker::start(System::Redisson, &url(System::Redisson), settings)?,
+            Self::Rung(rung) => {
+                return Worker::start_rung(&url(System::Redelay), rung.argument(), settings);
+            }
+            _ => Worker::start(System::Redelay, &url(System::Redelay), settings)?,
+        };
+        warm_up(from_mut(&mut worker), bench.effort.warm_up)?;
+        Ok(worker)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Offer,
+    /// With this number of takers.
+    Take(usize),
+}
+
+const CALLS: [Call; 3] = [Call::Offer, Call::Take(1), Call::Take(TAKERS)];
+
+impl Call {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Offer => "offer",
+            Self::Take(1) => "take",
+            Self::Take(_) => "take, 8 takers",
+        }
+    }
+
+    /// Who can do it.
+    fn ways(self) -> Vec<Way> {
+        let can = |way: &Way| matches!(self, Self::Offer | Self::Take(1)) || !matches!(way, Way::Rung(_));
+        WAYS.into_iter().filter(can).collect()
+    }
+
+    /// How many times as fast as Redisson, on two threads and on one.
+    fn goals(self) -> [(Way, f64); 2] {
+        let [two, one] = match self {
+            Self::Offer => [0.95, 0.95],
+            Self::Take(1) => [0.95, 1.1],
+            Self::Take(_) => [0.85, 1.3],
+        };
+        [(Way::TwoThreads, two), (Way::OneThread, one)]
+    }
+}
+
+struct Turn {
+    per_second: f64,
+    client_micros: f64,
+    server_micros: f64,
+}
+
+pub(crate) fn measure(bench: &mut Bench) -> Measured {
+    let mut workers = BTreeMap::new();
+    for way in WAYS {
+        let worker = bench.turn("ladder: warm-up", |bench| way.start(bench));
+        workers.insert(way, worker);
+    }
+    let rows = CALLS.into_iter().flat_map(|call| rows(bench, &mut workers, call)).collect();
+    let about = "One call at a time, each after the reply to the last one, in short turns. The blocking socket writes and reads by \
+                 itself, without a runtime; redis-rs and fred are the clients of that name on two threads of Tokio's. They offer \
+                 with the script of redelay, and take with `BLPOP`. Payloads have 100 bytes; those that are taken are ready. Behind \
+                 a value: how many times better the first column was.";
+    let contest = Contest { name: "one caller".into(), about: about.into(), rows };
+    Measured { contests: vec![contest], ..Measured::default() }
+}
+
+fn rows(bench: &mut Bench, workers: &mut BTreeMap<Way, Worker>, call: Call) -> Vec<Line> {
+    let (ways, slices) = (call.ways(), bench.effort.slices);
+    let turns = bench.take_turns(&format!("ladder: {}", call.name()), &ways, slices, |bench, way| {
+        let mut worker = match workers.remove(way) {
+            Some(worker) => worker,
+            None => way.start(bench)?,
+        };
+        bench.server.clear();
+        let turn = turn(bench, &mut worker, call)?;
+        worker.ask(&Job::Close)?;
+        workers.insert(*way, worker);
+        Ok(turn)
+    });
+    let line = |what: &str, unit: &str, better, value: fn(&Turn) -> f64| {
+        let columns = ways
+            .iter()
+            .zip(&turns)
+            .map(|(way, turns)| Column { of: way.name().into(), rounds: turns.iter().map(value).collect() });
+        Line::new(format!("{}{what}", call.name()), unit, better, columns.collect())
+    };
+    let calls = call.goals().into_iter().fold(
+        line("", "calls/s", Better::More, |turn| turn.per_second),
+        |line, (way, least)| {
+            line.aim(Aim::Times { of: way.name().into(), than: Way::Redisson.name().into(), least })
+        },
+    );
+    vec![
+        calls,
+        line(": client's CPU", "µs per call", Better::Less, |turn| turn.client_micros),
+        line(": server's CPU", "µs per call", Better::Less, |turn| turn.server_micros),
+    ]
+}
+
+fn turn(bench: &mut Bench, worker: &mut Worker, call: Call) -> Outcome<Turn> {
+    let job = match call {
+        Call::Offer => Offer { millis: bench.effort.slice_millis, ..Offer::new(QUEUE) }.job(),
+        Call::Take(takers) => {
+            let take = |count| Job::Take { queue: QUEUE.into(), takers, count };
+            // The first takes may make connections, and are not counted.
+            bench.server.fill(QUEUE, takers as u64, "x");
+            worker.ask(&take(takers as u64))?;
+            let count = bench.effort.slice_takes;
+            bench.server.fill(QUEUE, count, &payload(0, 100));
+            take(count)
+        }
+    };
+    let (client, server) = (worker.cpu_seconds(), bench.server.counters());
+    let reply = worker.ask(&job)?;
+    let (server, calls) = (bench.server.counters().since(server), reply.count as f64);
+    Ok(Turn {
+        per_second: reply.per_second(),
+        client_micros: (worker.cpu_seconds() - client) * 1e6 / calls,
+        server_micros: server.cpu_seconds * 1e6 / calls,
+    })
+}
