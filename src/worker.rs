@@ -117,7 +117,8 @@ pub struct Stopped {
     pub lost: u64,
     /// Those that were snoozed.
     pub snoozed: u64,
-    /// Those whose handlers had not ended when the grace was over. Other receivers get the messages at once.
+    /// Those whose handlers had not ended when the grace was over, or ended then without success. No failure
+    /// is counted, and other receivers get the messages at once.
     pub released: u64,
     /// Those whose handlers ended with an `Err`, or not in time, after somebody had asked to cancel the job.
     /// They are not reported as failures. `ReceivingStats` counts them as released.

@@ -213,7 +213,7 @@ impl Context {
     }
 
     /// Waits until the handler should end: its lease is certainly over, somebody has asked to cancel the job
-    /// ([`Delivery::cancelled`]; an `Err` is no failure then), or the worker stops and its grace is over. A
+    /// ([`Delivery::cancelled`]), or the worker stops and its grace is over. An `Err` is no failure then. A
     /// handler that does not end is dropped at its next `await`: a second after the end of the grace, or,
     /// after a lost lease, when the server says that another receiver has the message.
     ///

@@ -9,7 +9,7 @@ use std::slice::from_mut;
 use self::rung::Rung;
 use crate::bench::{Bench, Measured, warm_up};
 use crate::contest::{Aim, Column, Contest, Line};
-use crate::job::{Job, Offer, payload};
+use crate::job::{Job, Offer, Receive, payload};
 use crate::repeat::Outcome;
 use crate::results::Better;
 use crate::tuning::Settings;
@@ -68,9 +68,13 @@ enum Call {
     Offer,
     /// With this number of takers.
     Take(usize),
+    /// A call for a message, and one to acknowledge it.
+    ByHand,
+    /// Each call acknowledges one message and claims the next one.
+    Work,
 }
 
-const CALLS: [Call; 3] = [Call::Offer, Call::Take(1), Call::Take(TAKERS)];
+const CALLS: [Call; 5] = [Call::Offer, Call::Take(1), Call::Take(TAKERS), Call::ByHand, Call::Work];
 
 impl Call {
     fn name(self) -> &'static str {
@@ -78,23 +82,35 @@ impl Call {
             Self::Offer => "offer",
             Self::Take(1) => "take",
             Self::Take(_) => "take, 8 takers",
+            Self::ByHand => "receive and ack",
+            Self::Work => "worker, 1 slot",
         }
     }
 
     /// Who can do it.
     fn ways(self) -> Vec<Way> {
-        let can = |way: &Way| matches!(self, Self::Offer | Self::Take(1)) || !matches!(way, Way::Rung(_));
+        let can = |way: &Way| match way {
+            Way::Redisson => !matches!(self, Self::ByHand | Self::Work),
+            Way::Rung(_) => self != Self::Take(TAKERS),
+            _ => true,
+        };
         WAYS.into_iter().filter(can).collect()
     }
 
-    /// How many times as fast as Redisson, on two threads and on one.
-    fn goals(self) -> [(Way, f64); 2] {
-        let [two, one] = match self {
-            Self::Offer => [0.95, 0.95],
-            Self::Take(1) => [0.95, 1.1],
-            Self::Take(_) => [0.85, 1.3],
+    /// How many times as fast as another one redelay is to be, on two threads and on one.
+    fn goals(self) -> [Aim; 2] {
+        let (than, two, one) = match self {
+            Self::Offer => (Way::Redisson, 0.95, 0.95),
+            Self::Take(1) => (Way::Redisson, 0.95, 1.1),
+            Self::Take(_) => (Way::Redisson, 0.85, 1.3),
+            Self::ByHand => (Way::Rung(Rung::Socket), 0.9, 0.9),
+            Self::Work => (Way::Rung(Rung::Socket), 0.85, 0.85),
         };
-        [(Way::TwoThreads, two), (Way::OneThread, one)]
+        [(Way::TwoThreads, two), (Way::OneThread, one)].map(|(way, least)| Aim::Times {
+            of: way.name().into(),
+            than: than.name().into(),
+            least,
+        })
     }
 }
 
@@ -113,7 +129,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let rows = CALLS.into_iter().flat_map(|call| rows(bench, &mut workers, call)).collect();
     let about = "One call at a time, each after the reply to the last one, in short turns. The blocking socket writes and reads by \
                  itself, without a runtime; redis-rs and fred are the clients of that name on two threads of Tokio's. They offer \
-                 with the script of redelay, and take with `BLPOP`. Payloads have 100 bytes; those that are taken are ready. Behind \
+                 and receive with the scripts of redelay, and take with `BLPOP`. Payloads have 100 bytes; those that are taken are ready. Behind \
                  a value: how many times better the first column was.";
     let contest = Contest { name: "one caller".into(), about: about.into(), rows };
     Measured { contests: vec![contest], ..Measured::default() }
@@ -139,16 +155,12 @@ fn rows(bench: &mut Bench, workers: &mut BTreeMap<Way, Worker>, call: Call) -> V
             .map(|(way, turns)| Column { of: way.name().into(), rounds: turns.iter().map(value).collect() });
         Line::new(format!("{}{what}", call.name()), unit, better, columns.collect())
     };
-    let calls = call.goals().into_iter().fold(
-        line("", "calls/s", Better::More, |turn| turn.per_second),
-        |line, (way, least)| {
-            line.aim(Aim::Times { of: way.name().into(), than: Way::Redisson.name().into(), least })
-        },
-    );
+    let calls = line("", "per second", Better::More, |turn| turn.per_second);
+    let calls = call.goals().into_iter().fold(calls, Line::aim);
     vec![
         calls,
-        line(": client's CPU", "µs per call", Better::Less, |turn| turn.client_micros),
-        line(": server's CPU", "µs per call", Better::Less, |turn| turn.server_micros),
+        line(": client's CPU", "µs each", Better::Less, |turn| turn.client_micros),
+        line(": server's CPU", "µs each", Better::Less, |turn| turn.server_micros),
     ]
 }
 
@@ -163,6 +175,12 @@ fn turn(bench: &mut Bench, worker: &mut Worker, call: Call) -> Outcome<Turn> {
             let count = bench.effort.slice_takes;
             bench.server.fill(QUEUE, count, &payload(0, 100));
             take(count)
+        }
+        Call::ByHand | Call::Work => {
+            let count = bench.effort.slice_takes;
+            bench.server.fill(QUEUE, count, &payload(0, 100));
+            let by_hand = call == Call::ByHand;
+            Job::Receive(Receive { queue: QUEUE.into(), by_hand, concurrency: 1, count })
         }
     };
     let (client, server) = (worker.cpu_seconds(), bench.server.counters());

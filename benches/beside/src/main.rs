@@ -17,7 +17,7 @@
 //! | `peers.rs` | the workers on BullMQ and asynq: `peers` |
 //! | `tuning.rs` | which settings suit each system best on this machine |
 //! | `redis_benchmark.rs` | the upper limit of the server |
-//! | `offer_script.rs` | the script of offers, for that and for the ladder |
+//! | `scripts.rs` | scripts of redelay, for that and for the ladder |
 //! | `server.rs` | the server, and its counters |
 //! | `results.rs`, `contest.rs` | numbers, medians, ratios, goals |
 //! | `report.rs`, `plot.rs`, `machine.rs` | the report |
@@ -46,7 +46,6 @@ mod load;
 mod machine;
 mod many;
 mod offer;
-mod offer_script;
 mod options;
 mod order;
 mod peers;
@@ -57,6 +56,7 @@ mod redisson;
 mod repeat;
 mod report;
 mod results;
+mod scripts;
 mod server;
 mod take;
 mod tuning;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use crate::bench::Bench;
-use crate::offer_script;
+use crate::scripts;
 
 /// Offers per second with this number in flight: the better of one connection for each, and one connection
 /// with a pipeline.
@@ -17,7 +17,7 @@ pub(crate) fn offers(bench: &mut Bench, size: usize, concurrency: usize) -> f64 
 
 fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f64 {
     bench.server.clear();
-    let digest = bench.server.load(&offer_script::text());
+    let digest = bench.server.load(&scripts::text("OFFER"));
     // As long as an entry of redelay, with `__rand_int__` for a fresh id. No zero byte may come before that,
     // not even in an earlier command of the pipeline. So the length consists of letters, which the script
     // does not read.
@@ -28,7 +28,7 @@ fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f
         .args(["-c", &connections.to_string(), "-P", &pipeline.to_string(), "-n", &requests.to_string()])
         // Its receipt is not deleted: the random number could not be named again.
         .args(
-            offer_script::call(&digest, "offer", "__rand_int__", entry.as_bytes())
+            scripts::offer(&digest, "offer", "__rand_int__", entry.as_bytes())
                 .iter()
                 .map(|word| OsStr::from_bytes(word)),
         )

@@ -55,7 +55,8 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
     println!("{:?}", finish_demoted(old, &proxy, &mut load, 4).await.unwrap());
 }
 
-/// The address leads to the old master for a while. A connection on which nothing is written would stay there.
+/// The address leads to the old master for a while. A connection on which nothing is written would stay
+/// there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_subscriber_that_reaches_the_old_master_once_more_leaves_it() {
     let servers = [Server::start(), Server::start()];

@@ -9,9 +9,9 @@ use fred::types::{ClusterHash, CustomCommand, Value};
 use redis::aio::MultiplexedConnection;
 use tokio::runtime::Runtime;
 
-use crate::job::{Job, NOT_SOON, Offer, Reply, now, payload};
-use crate::offer_script;
+use crate::job::{Job, NOT_SOON, Offer, Receive, Reply, now, payload};
 use crate::redelay::answer;
+use crate::scripts;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rung {
@@ -46,18 +46,28 @@ impl Rung {
     }
 }
 
-/// Runs jobs until the input ends: offers with the script of redelay, and takes with `BLPOP`.
+/// The digests of the scripts.
+#[derive(Clone)]
+struct Digests {
+    offer: String,
+    receive: String,
+}
+
+/// Runs jobs until the input ends: offers and receives with the scripts of redelay, and takes with `BLPOP`.
 pub(crate) fn work(rung: Rung, url: &str) {
     let mut server = redis::Client::open(url).and_then(|client| client.get_connection()).expect("a server");
-    let load = redis::cmd("SCRIPT").arg("LOAD").arg(offer_script::text()).query(&mut server);
-    let digest: String = load.expect("SCRIPT LOAD");
+    let mut load = |name| -> String {
+        let load = redis::cmd("SCRIPT").arg("LOAD").arg(scripts::text(name)).query(&mut server);
+        load.expect("SCRIPT LOAD")
+    };
+    let digests = Digests { offer: load("OFFER"), receive: load("RECEIVE") };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     match rung {
-        Rung::Socket => answer_jobs(&runtime, Socket::connect(url), &digest),
+        Rung::Socket => answer_jobs(&runtime, Socket::connect(url), &digests),
         Rung::RedisRs => {
             let client = redis::Client::open(url).expect("a URL");
             let connection = runtime.block_on(client.get_multiplexed_async_connection());
-            answer_jobs(&runtime, connection.expect("a connection"), &digest);
+            answer_jobs(&runtime, connection.expect("a connection"), &digests);
         }
         Rung::Fred => {
             let config = Config::from_url(url).expect("a URL");
@@ -67,25 +77,25 @@ pub(crate) fn work(rung: Rung, url: &str) {
                 .build()
                 .expect("a client");
             runtime.block_on(client.init()).expect("a connection");
-            answer_jobs(&runtime, client, &digest);
+            answer_jobs(&runtime, client, &digests);
         }
     }
 }
 
-fn answer_jobs<C: Calls>(runtime: &Runtime, mut calls: C, digest: &str) {
+fn answer_jobs<C: Calls>(runtime: &Runtime, mut calls: C, digests: &Digests) {
     answer(&Reply::default());
     for line in stdin().lines() {
         let job = serde_json::from_str(&line.expect("a readable line")).expect("a job");
-        let digest = digest.to_owned();
+        let digests = digests.clone();
         // On the threads of the runtime, as the work of a service.
-        let run = runtime.spawn(async move { (run(&mut calls, job, &digest).await, calls) });
+        let run = runtime.spawn(async move { (run(&mut calls, job, &digests).await, calls) });
         let (reply, same) = runtime.block_on(run).expect("a job that does not panic");
         calls = same;
         answer(&reply);
     }
 }
 
-async fn run(calls: &mut impl Calls, job: Job, digest: &str) -> Reply {
+async fn run(calls: &mut impl Calls, job: Job, digests: &Digests) -> Reply {
     let begun = Instant::now();
     let mut count = 0;
     match job {
@@ -99,7 +109,7 @@ async fn run(calls: &mut impl Calls, job: Job, digest: &str) -> Reply {
                 entry.extend((size as u64).to_le_bytes());
                 entry.extend(text.as_bytes());
                 let receipt = format!("{:032x}", u128::from_le_bytes(id));
-                calls.call(offer_script::call(digest, &queue, &receipt, &entry)).await;
+                calls.call(scripts::offer(&digests.offer, &queue, &receipt, &entry)).await;
                 count += 1;
             }
         }
@@ -109,10 +119,43 @@ async fn run(calls: &mut impl Calls, job: Job, digest: &str) -> Reply {
                 count += 1;
             }
         }
+        Job::Receive(Receive { queue, by_hand, concurrency: 1, count: wanted }) => {
+            let mut done: Option<Vec<u8>> = None;
+            // Above that of any call before.
+            let mut token = (now() as u128) << 32;
+            let mut claim = async |acks: &[Vec<u8>], most| {
+                token += 1 << 32;
+                let reply = calls.call(scripts::receive(&digests.receive, &queue, token, acks, most)).await;
+                claimed(reply)
+            };
+            while count < wanted {
+                let acks = done.take();
+                let member = claim(acks.as_slice(), 1).await.expect("a message");
+                match by_hand {
+                    true => _ = claim(&[member], 0).await,
+                    false => done = Some(member),
+                }
+                count += 1;
+            }
+            if let Some(last) = done {
+                claim(&[last], 0).await;
+            }
+        }
         Job::Close => {}
         job => return Reply { error: Some(format!("cannot do {job:?}")), ..Reply::default() },
     }
     Reply { count, seconds: begun.elapsed().as_secs_f64(), ..Reply::default() }
+}
+
+/// The delivery that a reply to `receive` brings. Its first words are numbers, and settlements.
+fn claimed(reply: redis::Value) -> Option<Vec<u8>> {
+    const BEFORE: usize = 15;
+    let redis::Value::Array(words) = reply else { panic!("{reply:?} is no reply to `receive`") };
+    let [redis::Value::BulkString(id), redis::Value::BulkString(record), ..] = words.get(BEFORE..)? else {
+        return None;
+    };
+    // Behind the version, the record has the number of the delivery.
+    Some([id, &record[1..5]].concat())
 }
 
 trait Calls: Send + 'static {
@@ -120,7 +163,7 @@ trait Calls: Send + 'static {
     ///
     /// # Panics
     /// If there is none, or it is an error.
-    fn call(&mut self, words: Vec<Vec<u8>>) -> impl Future<Output = ()> + Send;
+    fn call(&mut self, words: Vec<Vec<u8>>) -> impl Future<Output = redis::Value> + Send;
 }
 
 struct Socket {
@@ -138,7 +181,7 @@ impl Socket {
 }
 
 impl Calls for Socket {
-    async fn call(&mut self, words: Vec<Vec<u8>>) {
+    async fn call(&mut self, words: Vec<Vec<u8>>) -> redis::Value {
         let mut frame = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
             frame.extend(format!("${}\r\n", word.len()).as_bytes());
@@ -147,26 +190,38 @@ impl Calls for Socket {
         }
         self.stream.write_all(&frame).expect("a connection");
         let reply = self.parser.parse_value(&mut self.stream).expect("a reply");
-        reply.extract_error().expect("no error");
+        reply.extract_error().expect("no error")
     }
 }
 
 impl Calls for MultiplexedConnection {
-    async fn call(&mut self, words: Vec<Vec<u8>>) {
+    async fn call(&mut self, words: Vec<Vec<u8>>) -> redis::Value {
         let mut command = redis::Cmd::new();
         words.iter().for_each(|word| _ = command.arg(word));
-        command.exec_async(self).await.expect("a reply");
+        command.query_async(self).await.expect("a reply")
     }
 }
 
 impl Calls for Client {
-    async fn call(&mut self, words: Vec<Vec<u8>>) {
+    async fn call(&mut self, words: Vec<Vec<u8>>) -> redis::Value {
         let mut words = words.into_iter();
         let name = words.next().expect("a name");
         let name = str::from_utf8(&name).expect("a text").to_owned();
         let is_blocking = name == "BLPOP";
         let command = CustomCommand::new(name, ClusterHash::FirstKey, is_blocking);
         let arguments: Vec<Value> = words.map(|word| Value::Bytes(word.into())).collect();
-        let _: Value = self.custom(command, arguments).await.expect("a reply");
+        value(self.custom(command, arguments).await.expect("a reply"))
+    }
+}
+
+/// The same reply as the other clients return it.
+fn value(value: Value) -> redis::Value {
+    match value {
+        Value::Integer(number) => redis::Value::Int(number),
+        Value::String(text) => redis::Value::BulkString(text.as_bytes().to_vec()),
+        Value::Bytes(bytes) => redis::Value::BulkString(bytes.to_vec()),
+        Value::Array(values) => redis::Value::Array(values.into_iter().map(self::value).collect()),
+        Value::Null => redis::Value::Nil,
+        other => panic!("a reply of another kind: {other:?}"),
     }
 }
