@@ -58,6 +58,33 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
     );
 }
 
+/// The scripts that other clients call are those of today.
+#[test]
+fn a_tiny_run_of_offers_drains_and_one_caller_measures_everything() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))
+        .args(["--tiny", "--only", "offer", "--only", "drain", "--only", "ladder", "--out"])
+        .arg(folder.path())
+        .output()
+        .expect("the harness");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = fs::read_to_string(folder.path().join("results.json")).expect("results");
+    let results: Value = serde_json::from_str(&results).expect("JSON");
+    let array = |value: &Value| value.as_array().expect("an array").clone();
+    let limits: Vec<_> =
+        array(&results["tables"][0]["rows"]).iter().flat_map(|row| array(&row["limit"])).collect();
+    assert!(!limits.is_empty() && limits.iter().all(|limit| limit.as_f64() > Some(0.0)), "{limits:?}");
+    let rows = array(&results["contests"][0]["rows"]);
+    let names: Vec<_> = rows.iter().step_by(3).filter_map(|row| row["what"].as_str()).collect();
+    assert_eq!(names, ["offer", "take", "take, 8 takers", "receive and ack", "worker, 1 slot"]);
+    for row in &rows {
+        for column in array(&row["columns"]) {
+            let measured = column["rounds"][0].as_f64();
+            assert!(measured.is_some_and(|measured| measured > 0.0), "{row}");
+        }
+    }
+}
+
 /// BullMQ and asynq are measured, or the report says why not.
 #[test]
 fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {

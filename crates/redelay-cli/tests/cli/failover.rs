@@ -33,6 +33,8 @@ fn what_goes_on_follows_the_new_master() {
     let mut top = terminal.start(command.env("REDIS_URL", &url).args(["top", "--interval", "1s"]));
     let old = all.master().port();
     terminal.shows(&format!("127.0.0.1:{old} "));
+    // `top` ends if its first search fails.
+    terminal.shows(", found with ");
     until("it is moved", || all.master().list("orders").len() == 1);
     until("it is well", is_well);
     #[cfg(feature = "exporter")]
