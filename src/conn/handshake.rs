@@ -5,6 +5,7 @@
 //! old connection before the new one is used.
 
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,6 +25,7 @@ pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct Peer {
     id: String,
     address: String,
+    server: Option<SocketAddr>,
 }
 
 impl Peer {
@@ -32,7 +34,13 @@ impl Peer {
     fn of_info(info: &str) -> Option<Self> {
         let field = |name: &str| info.split_whitespace().find_map(|field| field.strip_prefix(name));
         let address = field("addr=").filter(|address| !address.starts_with('/'))?;
-        Some(Self { id: field("id=")?.to_owned(), address: address.to_owned() })
+        let server = field("laddr=").and_then(|address| address.parse().ok());
+        Some(Self { id: field("id=")?.to_owned(), address: address.to_owned(), server })
+    }
+
+    /// The address at which the server has this connection.
+    pub(super) fn server(&self) -> Option<SocketAddr> {
+        self.server
     }
 }
 
@@ -58,7 +66,7 @@ pub(super) async fn handshake(
     lead: Option<&Lead>,
 ) -> Result<Answered, OpError> {
     let mut words = vec![vec!["SETNAME", client_name]];
-    if let Some(Peer { id, address }) = last {
+    if let Some(Peer { id, address, .. }) = last {
         // Both, because after a restart of the server the id may be another client's. The caller is spared
         // (SKIPME), should it turn out to be the same connection.
         words.push(vec!["KILL", "ID", id, "ADDR", address]);

@@ -1,5 +1,7 @@
 //! The time from one reconnection to the next.
 
+use std::net::SocketAddr;
+
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -14,6 +16,8 @@ pub(crate) struct Session {
     pub(super) begun: Instant,
     /// The server has answered its handshake then.
     pub(super) answered: Instant,
+    /// The server's own address, by which servers behind one address differ; `None` if it does not say it.
+    pub(super) server: Option<SocketAddr>,
 }
 
 /// The present session of a link; `None` while there is none.

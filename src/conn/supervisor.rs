@@ -190,7 +190,7 @@ impl Supervisor {
                 Err(RecvError::Closed) => Event::Ended(None),
                 _ => Event::Reconnected,
             },
-            () = self.shared.demotion.concerns(session), if connected => Event::Demoted,
+            () = self.shared.demotion.concerns(session, self.role), if connected => Event::Demoted,
             () = outdated(self.lead.as_ref()) => Event::Outdated,
             // Until the library has a connection again, the handshake would only wait in its queue.
             () = sleep(PROBE), if !connected => match self.client.is_connected() {
@@ -317,7 +317,11 @@ impl Supervisor {
         self.report_settings(&answered.info);
         self.last = answered.peer;
         let (number, client_id, begun) = (self.number, answered.client_id, self.begun);
-        let session = Session { number, client_id, begun, answered: Instant::now() };
+        let server = self.last.as_ref().and_then(Peer::server);
+        let session = Session { number, client_id, begun, answered: Instant::now(), server };
+        if self.role == Role::Commands && self.lead.is_none() {
+            self.shared.demotion.leads_to(session);
+        }
         self.sessions.send_replace(Some(session));
         Ok(())
     }
@@ -457,7 +461,9 @@ mod tests {
         let supervisor = Supervisor::unconnected(&options, client, Role::Commands, shared());
         let reason = || supervisor.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = Instant::now();
-        for session in [Some(Session { number: 0, client_id: None, begun: now, answered: now }), None] {
+        for session in
+            [Some(Session { number: 0, client_id: None, begun: now, answered: now, server: None }), None]
+        {
             supervisor.sessions.send_replace(None);
             proxy.blackhole(true);
             supervisor.explain("the TLS connection failed".into());

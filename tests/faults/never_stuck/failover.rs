@@ -77,6 +77,25 @@ async fn a_subscriber_that_reaches_the_old_master_once_more_leaves_it() {
     client.shutdown().await;
 }
 
+/// The connection for commands is lost before a write is refused on it, and then leads to the new master. The
+/// subscriber's is not lost: the old one goes on as a replica.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscriber_follows_the_commands_to_the_new_master() {
+    let servers = [Server::start(), Server::start()];
+    let [old, new] = &servers;
+    let proxy = Proxy::start(old.port());
+    let client = Client::connect(&proxy.url()).await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let _delayed = client.delayed_queue(&ready);
+    until("it listens", || old.subscribers(CHANNEL) == 1).await;
+    proxy.switch_to(new.port());
+    old.cmd(["CLIENT", "KILL", "TYPE", "normal"]);
+    follow(old, new);
+    until("it listens to the new master", || new.subscribers(CHANNEL) == 1).await;
+    until("it has left the old one", || old.subscribers(CHANNEL) == 0).await;
+    client.shutdown().await;
+}
+
 /// No server is promoted. Reconnecting does not help, and clients must not keep reconnecting.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_nobody_is_the_master_clients_are_patient() {
