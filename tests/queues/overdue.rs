@@ -90,7 +90,9 @@ async fn queues_in_many_slots_are_all_looked_at() {
     let looks = calls() - before - (client.stats().transfers - transfers);
     println!("all were moved after {elapsed:?}, with {looks} looks");
     assert!(looks <= 3 * 20 * (elapsed.as_secs() / 5 + 3), "{looks} looks in {elapsed:?}");
-    assert_eq!(client.stats().stalled_transfers as usize, QUEUES);
+    // A connection that a busy machine loses is followed by a transfer of each queue on it.
+    let stalled = client.stats().stalled_transfers as usize;
+    assert!(QUEUES / 2 < stalled && stalled <= QUEUES, "{stalled} were found by looks");
 }
 
 /// The look at a server that is silent ends late, and those at the others do not wait for it.
