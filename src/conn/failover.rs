@@ -56,7 +56,7 @@ impl Demotion {
         let Some(session) = session else { return };
         let mut found = self.0.subscribe();
         let is_left_behind = |commands: &Session| {
-            matches!(role, Role::Subscriber | Role::Tracker)
+            role.only_listens()
                 && commands.answered > session.answered
                 && commands.server.zip(session.server).is_some_and(|(theirs, own)| theirs != own)
         };

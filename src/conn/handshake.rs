@@ -83,7 +83,7 @@ pub(super) async fn handshake(
         words.iter().map(|words| Expect::of("CLIENT", &[words[0].to_owned().into()])).collect();
     let ask = |name, args| client.clone().execute(name, args, None);
     let server_role = async {
-        match lead.is_some() || matches!(role, Role::Subscriber | Role::Tracker) {
+        match lead.is_some() || role.only_listens() {
             true => ask("ROLE", Vec::new()).await.map(Some),
             false => Ok(None),
         }

@@ -16,6 +16,11 @@ pub(super) enum Role {
 }
 
 impl Role {
+    /// Whether nothing that is sent on it writes, so that a demoted server refuses nothing.
+    pub(super) fn only_listens(self) -> bool {
+        matches!(self, Self::Subscriber | Self::Tracker)
+    }
+
     /// The name in events and errors.
     pub(super) fn name(self) -> &'static str {
         match self {

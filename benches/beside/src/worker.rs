@@ -108,15 +108,16 @@ impl Worker {
 
     /// A worker on an alternative to redelay, see `alternatives`.
     pub(crate) fn start_alternative(url: &str, interval: u64, settings: Settings) -> Outcome<Self> {
-        let command = own(&["--alternative", url, &interval.to_string()], settings);
-        let mut worker = Self::run(System::Redelay, command);
-        worker.end()?;
-        Ok(worker)
+        Self::start_own(&["--alternative", url, &interval.to_string()], settings)
     }
 
     /// A client that does less than redelay, see `ladder`.
     pub(crate) fn start_rung(url: &str, rung: &str, settings: Settings) -> Outcome<Self> {
-        let mut worker = Self::run(System::Redelay, own(&["--rung", rung, url], settings));
+        Self::start_own(&["--rung", rung, url], settings)
+    }
+
+    fn start_own(args: &[&str], settings: Settings) -> Outcome<Self> {
+        let mut worker = Self::run(System::Redelay, own(args, settings));
         worker.end()?;
         Ok(worker)
     }

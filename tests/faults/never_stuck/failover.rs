@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use redelay::{Client, codec};
+use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Proxy, Server, until_async_within};
 use redelay_support::CHANNEL;
 
@@ -55,17 +55,22 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
     println!("{:?}", finish_demoted(old, &proxy, &mut load, 4).await.unwrap());
 }
 
+/// A client behind a proxy that hears announcements.
+async fn listening(server: &Server) -> (Proxy, Client, DelayedQueue<i64>) {
+    let proxy = Proxy::start(server.port());
+    let client = Client::connect(&proxy.url()).await.unwrap();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    until("it listens", || server.subscribers(CHANNEL) == 1).await;
+    (proxy, client, delayed)
+}
+
 /// The address leads to the old master for a while. A connection on which nothing is written would stay
 /// there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_subscriber_that_reaches_the_old_master_once_more_leaves_it() {
     let servers = [Server::start(), Server::start()];
     let [old, new] = &servers;
-    let proxy = Proxy::start(old.port());
-    let client = Client::connect(&proxy.url()).await.unwrap();
-    let ready = client.blocking_queue("q", codec::Long);
-    let _delayed = client.delayed_queue(&ready);
-    until("it listens", || old.subscribers(CHANNEL) == 1).await;
+    let (proxy, client, _delayed) = listening(old).await;
     follow(old, new);
     old.cmd(["CLIENT", "KILL", "TYPE", "pubsub"]);
     until("it is back, and asks", || old.command_calls("role") >= 2).await;
@@ -83,11 +88,7 @@ async fn a_subscriber_that_reaches_the_old_master_once_more_leaves_it() {
 async fn a_subscriber_follows_the_commands_to_the_new_master() {
     let servers = [Server::start(), Server::start()];
     let [old, new] = &servers;
-    let proxy = Proxy::start(old.port());
-    let client = Client::connect(&proxy.url()).await.unwrap();
-    let ready = client.blocking_queue("q", codec::Long);
-    let _delayed = client.delayed_queue(&ready);
-    until("it listens", || old.subscribers(CHANNEL) == 1).await;
+    let (proxy, client, _delayed) = listening(old).await;
     proxy.switch_to(new.port());
     old.cmd(["CLIENT", "KILL", "TYPE", "normal"]);
     follow(old, new);
