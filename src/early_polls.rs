@@ -30,6 +30,8 @@ const AT_A_TIME: usize = 1024;
 pub(crate) struct Polled {
     keys: Keys,
     entries: Vec<Entry>,
+    /// Something may travel with some of them.
+    are_jobs: bool,
 }
 
 struct Entry {
@@ -86,6 +88,25 @@ impl EarlyPolls {
         self.tasks.spawn_on(task, self.conn.runtime()).await.unwrap_or(Err(OpError::Closed))
     }
 
+    /// Forgets which jobs these entries are, which the caller has. A caller that is dropped here has lost them,
+    /// so a task does it. What it does not do, a sweep does.
+    pub(crate) async fn forget_jobs(&self, polled: &Polled) {
+        if !polled.are_jobs {
+            return;
+        }
+        let (conn, keys) = (self.conn.clone(), polled.keys.clone());
+        let entries: Vec<_> = polled.entries.iter().map(|entry| entry.bytes.clone()).collect();
+        let task = async move {
+            for part in entries.chunks(CALL) {
+                let call = scripts::FORGET_JOBS.of(&keys, None).args(part.iter().cloned());
+                if call.idempotent().run(&conn).await.is_err() {
+                    break;
+                }
+            }
+        };
+        let _ = self.tasks.spawn_on(task, self.conn.runtime()).await;
+    }
+
     /// Ends the polls that wait for their turn, returns what has not been read, and waits for that, up to the
     /// command timeout.
     pub(crate) async fn finish(&self) {
@@ -99,23 +120,49 @@ impl EarlyPolls {
 impl Polled {
     /// The entries, and the claims that are to be confirmed.
     async fn poll(conn: &Conn, keys: Keys, n: usize) -> Result<(Self, Vec<ClaimId>), OpError> {
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut polled = Self { keys, entries: Vec::new(), are_jobs: false };
         let mut claims = Vec::new();
         // The caller stops waiting at some point. What comes later than that would have to be returned.
         let deadline = Instant::now() + conn.command_timeout();
-        while entries.len() < n && (entries.is_empty() || Instant::now() < deadline) {
-            let most = CALL.min(n - entries.len());
-            let is_end = match call(conn, &keys, most, &mut entries, &mut claims).await {
+        while polled.entries.len() < n && (polled.entries.is_empty() || Instant::now() < deadline) {
+            let most = CALL.min(n - polled.entries.len());
+            let is_end = match polled.call(conn, most, &mut claims).await {
                 Ok(is_end) => is_end,
                 // Entries that came before the error must not be lost with it.
-                Err(_) if !entries.is_empty() => break,
+                Err(_) if !polled.entries.is_empty() => break,
                 Err(error) => return Err(error),
             };
             if is_end {
                 break;
             }
         }
-        Ok((Self { keys, entries }, claims))
+        Ok((polled, claims))
+    }
+
+    /// One call of the script. Returns whether it came to the end of the list.
+    async fn call(&mut self, conn: &Conn, most: usize, claims: &mut Vec<ClaimId>) -> Result<bool, OpError> {
+        let (keys, claim, [notes, _]) = (&self.keys, claims::new_id(), self.keys.notes());
+        let (set, list) = (keys.timeout_set(), keys.ordered_list());
+        let call = scripts::POLL
+            .on(&[set, list, keys.quarantine(), keys.claims(), keys.scratch(), &notes])
+            .number(most)
+            .number(KEPT_MS)
+            .arg(claim.clone())
+            .arg("");
+        let mut reply = claims::run_until_answered(call, conn).await?.into_array()?.into_iter();
+        let quarantined = reply.next().map_or(Ok(0), Reply::into_int)?;
+        if conn.counters().queue(keys).quarantined(quarantined) {
+            events::quarantined(keys, quarantined);
+        }
+        let is_end = reply.next().map_or(Ok(1), Reply::into_int)? > 0;
+        self.are_jobs |= reply.next().map_or(Ok(0), Reply::into_int)? > 0;
+        let items = reply.map(Reply::into_bytes).collect::<Result<Vec<_>, _>>()?;
+        if !items.is_empty() {
+            claims.push(claim);
+        }
+        let entry = |pair: &[Bytes]| Entry { bytes: pair[0].clone(), score: pair[1].clone() };
+        self.entries.extend(items.chunks_exact(2).map(entry));
+        Ok(is_end)
     }
 
     /// The payloads, in the order of the queue.
@@ -167,34 +214,4 @@ impl Polled {
             }
         }
     }
-}
-
-/// One call of the script. Returns whether it came to the end of the list.
-async fn call(
-    conn: &Conn,
-    keys: &Keys,
-    most: usize,
-    entries: &mut Vec<Entry>,
-    claims: &mut Vec<ClaimId>,
-) -> Result<bool, OpError> {
-    let claim = claims::new_id();
-    let call = scripts::POLL
-        .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.claims(), keys.scratch()])
-        .number(most)
-        .number(KEPT_MS)
-        .arg(claim.clone())
-        .arg("");
-    let mut reply = claims::run_until_answered(call, conn).await?.into_array()?.into_iter();
-    let quarantined = reply.next().map_or(Ok(0), Reply::into_int)?;
-    if conn.counters().queue(keys).quarantined(quarantined) {
-        events::quarantined(keys, quarantined);
-    }
-    let is_end = reply.next().map_or(Ok(1), Reply::into_int)? > 0;
-    let items = reply.map(Reply::into_bytes).collect::<Result<Vec<_>, _>>()?;
-    if !items.is_empty() {
-        claims.push(claim);
-    }
-    let entry = |pair: &[Bytes]| Entry { bytes: pair[0].clone(), score: pair[1].clone() };
-    entries.extend(items.chunks_exact(2).map(entry));
-    Ok(is_end)
 }

@@ -87,13 +87,16 @@ scripts! {
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
-    CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
-        [timeout_set, ordered_list, scratch],
-        ["parts/permitted", "cancel"];
+    CANCEL: "84fc3c9d2861fcdd07dd4ecd0ec1ba2479b23fe8",
+        [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
+        ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
     RESCHEDULE: "50e9c96b2a772728104e5e7d1285d332c13a34be", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
-    POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
-        [timeout_set, ordered_list, quarantine, claims, scratch],
+    POLL: "f7c95d2a65c363a16df0f449caf925f317061f9f",
+        [timeout_set, ordered_list, quarantine, claims, scratch, notes],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
+    FORGET_JOBS: "5b2bfead0e6457ea7bda00ab609f03790f7dc6e6",
+        [timeout_set, jobs, notes, more_notes],
+        ["parts/job_bytes", "parts/field", "parts/note", "parts/forget", "forget_jobs"];
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
         [timeout_set, ordered_list, channel, receipt, scratch],
         ["parts/permitted", "parts/restore", "restore_entries"];
@@ -106,17 +109,26 @@ scripts! {
     CONTAINS_READY: "d8cd04287eec875c0d099eb9290e32976d657e5f",
         [list],
         ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: "8964e0623a7485b9a8ff5f869d3f7c2399939d75",
-        [timeout_set, list, scratch],
-        ["parts/entry", "parts/search", "parts/permitted", "remove"];
-    REMOVE_READY: "8fdd486658a3b8fde59caf7a4efb632a3dcb9d94",
-        [list, scratch],
-        ["parts/search", "parts/permitted", "remove_ready"];
+    REMOVE: "00ce5f5f4ded9707ec4225a9d09714e5fe24630b",
+        [timeout_set, list, scratch, jobs, notes, more_notes],
+        ["parts/entry", "parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "remove"];
+    REMOVE_READY: "3df17a8e2e6e4e53fb4975d77657eaf01df38ee2",
+        [list, scratch, timeout_set, jobs, notes, more_notes],
+        ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "remove_ready"];
+    REMOVE_FIRST: "d546c5a2b1004541d17e1b75f5e475f229eedbbc",
+        [target, timeout_set, jobs, notes, more_notes],
+        ["parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "remove_first"];
+    CLEAR: "1e253ec98a22d9b2ad36a419923717bbcc8082c8",
+        [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
+        ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
+    CLEAR_READY: "6d07fd564f7fe971c14eb389320be2e2a992612f",
+        [target, timeout_set, scratch, jobs, notes, more_notes],
+        ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: "6eb90083e59bffe11cf6a66753657232f3ef930f",
-        [timeout_set, ordered_list, quarantine, destination, scratch],
-        ["parts/entry", "parts/permitted", "poll_last_and_offer_first_to"];
+    POLL_LAST_AND_OFFER_FIRST_TO: "70918878a711fa28c7e20c6aa4d0721f04ceb7e2",
+        [timeout_set, ordered_list, quarantine, destination, scratch, jobs, notes, more_notes],
+        ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "poll_last_and_offer_first_to"];
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
@@ -138,9 +150,9 @@ scripts! {
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "7b21de918a63abb51af8c5980830ffb05bba39f9",
-        [messages, leases, retries, scratch, channel],
-        ["parts/permitted", "receive/record", "remove_message"];
+    REMOVE_MESSAGE: "58b024ad84af5301b314bf6e817ca54c9518c553",
+        [messages, leases, retries, scratch, channel, jobs, notes, more_notes],
+        ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "remove_message"];
     RELEASE_ALL: "3c4ed0ff2fdb0395ee40efee8fd30cecb50debc2",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "release_all"];

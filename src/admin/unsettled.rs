@@ -514,8 +514,10 @@ impl Unsettled {
         ids: impl IntoIterator<Item = Bytes>,
     ) -> Result<usize> {
         let MessageKeys { messages, leases, retries, channel, .. } = &self.keys;
+        let keys = &self.queue.keys;
+        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
         let call = scripts::REMOVE_MESSAGE
-            .on(&[messages, leases, retries, self.queue.keys.scratch(), channel])
+            .on(&[messages, leases, retries, keys.scratch(), channel, &jobs, &notes, &more_notes])
             .arg(what)
             .arg(which)
             .args(ids);

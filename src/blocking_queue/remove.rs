@@ -47,7 +47,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn remove(&self, value: impl AsValue<T>) -> Result<bool> {
         let op = self.queue.op("remove");
         let payload = op.encode(&*self.codec, value)?;
-        op.any(op.call(Command::new("LREM").arg(self.target()).number(1).arg(payload)).await?)
+        op.any(op.run(scripts::REMOVE_FIRST.of(&self.queue.keys, None).arg(payload)).await?)
     }
 
     /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was
@@ -122,10 +122,18 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
         let keys = &self.queue.keys;
+        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
         let tombstone = id::text();
         let call = |which, from: i64, payloads: Vec<Bytes>| {
-            let call = scripts::REMOVE_READY.on(&[keys.target(), keys.scratch()]).arg(which).number(from);
-            call.arg(tombstone.clone()).args(payloads)
+            let call = scripts::REMOVE_READY.on(&[
+                keys.target(),
+                keys.scratch(),
+                keys.timeout_set(),
+                &jobs,
+                &notes,
+                &more_notes,
+            ]);
+            call.arg(which).number(from).arg(tombstone.clone()).args(payloads)
         };
         if are_few(&payloads) {
             return Ok(op.remove_in_parts(|from| call(which, from, payloads.clone())).await? > 0);
@@ -159,7 +167,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn clear(&self) -> Result<bool> {
-        self.remove_key(self.queue.op("clear")).await
+        self.remove_all_payloads(self.queue.op("clear")).await
     }
 
     /// Deletes all ready payloads, irrevocably: the same as [`BlockingQueue::clear`], since an empty list has
@@ -184,11 +192,11 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn delete(&self) -> Result<bool> {
-        self.remove_key(self.queue.op("delete")).await
+        self.remove_all_payloads(self.queue.op("delete")).await
     }
 
-    async fn remove_key(&self, op: Op<'_>) -> Result<bool> {
-        op.delete([self.target()]).await
+    async fn remove_all_payloads(&self, op: Op<'_>) -> Result<bool> {
+        op.clear_in_parts(|| scripts::CLEAR_READY.of(&self.queue.keys, None)).await
     }
 
     /// Sets the time after which everything that is ready is deleted, exact to the millisecond. Returns

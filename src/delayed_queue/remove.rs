@@ -94,6 +94,7 @@ impl<T: 'static> DelayedQueue<T> {
         let polled = self.queue.engine.early_polls.poll(&self.queue.conn, &self.queue.keys, n).await;
         let polled = polled.and_then(|held| held.read().ok_or(OpError::Closed));
         let polled = polled.map_err(|error| op.failed(error))?;
+        self.queue.engine.early_polls.forget_jobs(&polled).await;
         Ok(polled.into_payloads().map(|payload| op.decode(&*self.codec, payload)).collect())
     }
 
@@ -245,7 +246,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// Removes entries in a part of the ordered list.
     fn removal(&self, which: &'static str, from: i64, payloads: &[Bytes]) -> Call {
         let keys = &self.queue.keys;
-        let call = scripts::REMOVE.on(&[keys.timeout_set(), keys.ordered_list(), keys.scratch()]);
+        let (set, list, [notes, more_notes]) = (keys.timeout_set(), keys.ordered_list(), keys.notes());
+        let call = scripts::REMOVE.on(&[set, list, keys.scratch(), &keys.jobs(), &notes, &more_notes]);
         call.arg(which).number(from).arg(id::text()).args(payloads.iter().cloned())
     }
 
@@ -283,8 +285,17 @@ impl<T: 'static> DelayedQueue<T> {
         op.ensure_beside(destination)?;
         let keys = &self.queue.keys;
         let destination = self.queue.engine.target(destination);
-        let named =
-            [keys.timeout_set(), keys.ordered_list(), keys.quarantine(), &destination, keys.scratch()];
+        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
+        let named = [
+            keys.timeout_set(),
+            keys.ordered_list(),
+            keys.quarantine(),
+            &destination,
+            keys.scratch(),
+            &jobs,
+            &notes,
+            &more_notes,
+        ];
         loop {
             let call = scripts::POLL_LAST_AND_OFFER_FIRST_TO.on(&named);
             let [quarantined, payload, is_more] = op.parts(op.run(call).await?)?;
@@ -322,7 +333,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn clear(&self) -> Result<bool> {
-        self.remove_keys(self.queue.op("clear")).await
+        self.remove_all_entries(self.queue.op("clear")).await
     }
 
     /// Deletes all pending payloads, irrevocably: the same as [`DelayedQueue::clear`], since an empty queue
@@ -346,12 +357,11 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn delete(&self) -> Result<bool> {
-        self.remove_keys(self.queue.op("delete")).await
+        self.remove_all_entries(self.queue.op("delete")).await
     }
 
-    async fn remove_keys(&self, op: Op<'_>) -> Result<bool> {
-        let keys = &self.queue.keys;
-        op.delete([keys.ordered_list().clone(), keys.timeout_set().clone()]).await
+    async fn remove_all_entries(&self, op: Op<'_>) -> Result<bool> {
+        op.clear_in_parts(|| scripts::CLEAR.of(&self.queue.keys, None)).await
     }
 
     /// Sets the time after which everything that is pending is deleted, exact to the millisecond, including

@@ -177,8 +177,7 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     pub(super) async fn cancel_entry(&self, op: Op<'_>, entry: Bytes) -> Result<bool> {
-        let keys = &self.queue.keys;
-        let call = scripts::CANCEL.on(&[keys.timeout_set(), keys.ordered_list(), keys.scratch()]).arg(entry);
+        let call = scripts::CANCEL.of(&self.queue.keys, None).arg(entry);
         op.any(op.run(call).await?)
     }
 

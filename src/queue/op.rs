@@ -146,19 +146,6 @@ impl Op<'_> {
         self.queue.conn.call(&command).await.map_err(|error| op.failed(error))
     }
 
-    /// Deletes keys, and returns whether there were any. The server frees their memory in the background: of
-    /// a million pending entries, that takes 0.2 s.
-    pub(crate) async fn delete<const N: usize>(self, keys: [Bytes; N]) -> Result<bool> {
-        self.ensure_open()?;
-        let conn = &self.queue.conn;
-        let deleted = match conn.call(&Command::new("UNLINK").args(keys.clone())).await {
-            // An older ACL does not permit it, or a service does not have it.
-            Err(OpError::Server(_)) => conn.call(&Command::new("DEL").args(keys)).await,
-            result => result,
-        };
-        self.any(deleted.map_err(|error| self.failed(error))?)
-    }
-
     /// Runs a command at most once, and waits until replicas have its effect, if they are to confirm writes.
     pub(crate) async fn write(self, command: Command) -> Result<Reply> {
         self.ensure_open()?;

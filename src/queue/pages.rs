@@ -89,6 +89,19 @@ impl Op<'_> {
         }
     }
 
+    /// Deletes everything, in as many parts as the script says, and returns whether there was anything.
+    pub(crate) async fn clear_in_parts(self, call: impl Fn() -> Call) -> Result<bool> {
+        let mut removed = 0;
+        loop {
+            let parts = self.run(call()).await.and_then(|reply| self.parts(reply));
+            let [count, more] = parts.map_err(|error| error.after_parts(removed, "payloads were removed"))?;
+            removed += self.len(count)?;
+            if self.int(more)? == 0 {
+                return Ok(removed > 0);
+            }
+        }
+    }
+
     /// Removes payloads by a script that does it in a part of the list: from this index on, or from the tail.
     /// Returns how many.
     ///

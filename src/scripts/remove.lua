@@ -1,5 +1,5 @@
--- Removes pending entries by their payloads, in a part of the list.
--- KEYS   1 timeout set   2 list: the ordered list   3 scratch
+-- Removes pending entries by their payloads, in a part of the list, and forgets the jobs that they are.
+-- KEYS   1 timeout set   2 list: the ordered list   3 scratch   4 jobs   5 notes   6 more notes
 -- ARGV   1 'first': the entry offered first with this payload, if the list is one part | 'all': every entry with one of the payloads
 --          | 'all_except': every entry with none of them   2 index from which on the list is searched towards its head, or -1
 --        3 a text that is no entry   4.. payloads
@@ -22,10 +22,12 @@ end)
 if #found == 0 or which == 'first' and next >= 0 then
     return {0, next}
 end
+local ids, fields = jobs_of(found)
 ensure_permitted({'LREM'}, {})
 redis.call('LSET', KEYS.list, positions[1], found[1]) -- changes nothing, but fails without the permission
 for i = 1, #found, CHUNK do
     redis.call('ZREM', KEYS.timeout_set, unpack(found, i, math.min(i + CHUNK - 1, #found)))
 end
 remove_at(positions, ARGV[3])
+forget(ids, fields)
 return {#found, next}

@@ -1,5 +1,5 @@
--- Removes elements of a list by their payloads, in a part of it.
--- KEYS   1 list: the target   2 scratch
+-- Removes elements of a list by their payloads, in a part of it, and forgets the jobs that they are.
+-- KEYS   1 list: the target   2 scratch   3 timeout set   4 jobs   5 notes   6 more notes
 -- ARGV   1 'all': every element with one of the payloads | 'all_except': every element with none of them
 --        2 index from which on the list is searched towards its head, or -1   3 a text that is no payload   4.. payloads
 -- Reply  {how many elements were removed, the index of the next part, or -1}
@@ -8,16 +8,21 @@ local listed, except = {}, ARGV[1] == 'all_except'
 for i = 4, #ARGV do
     listed[ARGV[i]] = true
 end
-local positions, first = {}, nil
+local positions, found = {}, {}
 local next = search(tonumber(ARGV[2]), function(element, position)
     if (listed[element] or false) ~= except then
         positions[#positions + 1] = position
-        first = first or element
+        found[#found + 1] = element
     end
 end)
 if #positions > 0 then
+    local travels = notes_are_there()
     ensure_permitted({'LREM'}, {})
-    redis.call('LSET', KEYS.list, positions[1], first) -- changes nothing, but fails without the permission
+    redis.call('LSET', KEYS.list, positions[1], found[1]) -- changes nothing, but fails without the permission
     remove_at(positions, ARGV[3])
+    -- The search began at the tail. The first ones of the list were due first.
+    for i = travels and #found or 0, 1, -1 do
+        forget_ready(found[i])
+    end
 end
 return {#positions, next}

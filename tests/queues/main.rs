@@ -30,6 +30,7 @@ mod rebuilt_lists;
 mod receiver_costs;
 mod receiving;
 mod refusals;
+mod removed_jobs;
 mod retries;
 mod returned;
 mod scale;

@@ -72,7 +72,8 @@ impl Data {
         let (from, at) = match self.expires {
             None => (b'-', 0),
             Some(Expiry::After(after)) => (b'n', time::millis(after)?),
-            Some(Expiry::At(at)) => (b'0', time::epoch_millis(at)?),
+            // Zero says that it never does.
+            Some(Expiry::At(at)) => (b'0', time::epoch_millis(at)?.max(1)),
         };
         let flags = if self.holds { HOLDS } else { 0 } | if self.is_discarded { DISCARDED } else { 0 };
         let mut bytes = vec![flags, from];

@@ -1,0 +1,14 @@
+-- Removes one element of a list, and forgets the job that it is.
+-- KEYS   1 target   2 timeout set   3 jobs   4 notes   5 more notes
+-- ARGV   1 payload
+-- Reply  1, or 0 if there is none
+-- Cost   a native scan of the list from its head
+redis.call('LLEN', KEYS.target)
+local travels = notes_are_there()
+if redis.call('LREM', KEYS.target, 1, ARGV[1]) == 0 then
+    return 0
+end
+if travels then
+    forget_ready(ARGV[1])
+end
+return 1

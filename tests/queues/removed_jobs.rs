@@ -1,0 +1,245 @@
+//! What redelay removes is no job any more: nothing that travelled with it reaches an equal payload that is offered later, and its id
+//! is free.
+
+use std::time::{Duration, SystemTime};
+
+use redelay::delayed_queue::{Cancelled, Offered};
+use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, ErrorKind};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{Boxed, HOUR, JOBS, MINUTE, MORE_NOTES, NOTES, ms, soon, still_text_queues};
+
+type Removal = for<'a> fn(&'a BlockingQueue<String>, &'a DelayedQueue<String>) -> Boxed2<'a>;
+type Boxed2<'a> = std::pin::Pin<Box<dyn Future<Output = redelay::Result<bool>> + Send + 'a>>;
+
+async fn receive(queue: &BlockingQueue<String>) -> Delivery<String> {
+    soon(queue.receiver().receive()).await.unwrap()
+}
+
+/// What is left of jobs: their ids, and what would travel with them.
+fn left(server: &Server) -> (usize, usize, usize) {
+    (server.get(["HLEN", JOBS]), server.get(["HLEN", NOTES]), server.get(["ZCARD", MORE_NOTES]))
+}
+
+/// The ways to remove the payload "1", which is pending.
+const OF_PENDING: &[(&str, Removal)] = &[
+    ("remove", |_, delayed| Box::pin(delayed.remove("1"))),
+    ("remove_all", |_, delayed| Box::pin(async { delayed.remove_all(&["1".to_owned()]).await })),
+    ("retain_all", |_, delayed| Box::pin(async { delayed.retain_all(&["2".to_owned()]).await })),
+    ("poll", |_, delayed| Box::pin(async { Ok(delayed.poll().await?.is_some()) })),
+    ("poll_many", |_, delayed| Box::pin(async { Ok(delayed.poll_many(9).await?.len() == 1) })),
+    ("poll_last_and_offer_first_to", |_, delayed| {
+        Box::pin(async { Ok(delayed.poll_last_and_offer_first_to("other").await?.is_some()) })
+    }),
+    ("clear", |_, delayed| Box::pin(delayed.clear())),
+    ("delete", |_, delayed| Box::pin(delayed.delete())),
+];
+
+/// The same of a payload that is ready.
+const OF_READY: &[(&str, Removal)] = &[
+    ("remove", |ready, _| Box::pin(ready.remove("1"))),
+    ("remove_all", |ready, _| Box::pin(async { ready.remove_all(&["1".to_owned()]).await })),
+    ("retain_all", |ready, _| Box::pin(async { ready.retain_all(&["2".to_owned()]).await })),
+    ("clear", |ready, _| Box::pin(ready.clear())),
+    ("delete", |ready, _| Box::pin(ready.delete())),
+];
+
+/// Moves what is due until so many payloads are ready.
+async fn transfer(client: &Client, ready: &BlockingQueue<String>, count: usize) {
+    until_async("all are ready", || async {
+        client.pump("q").transfer().await.unwrap();
+        ready.len().await.unwrap() == count
+    })
+    .await;
+}
+
+/// A job with this payload was removed: an equal payload that is offered after it has expired is delivered, and is none.
+async fn is_forgotten(
+    server: &Server,
+    ready: &BlockingQueue<String>,
+    delayed: &DelayedQueue<String>,
+    what: &str,
+) {
+    assert_eq!(left(server), (0, 0, 0), "{what}");
+    assert_eq!(delayed.job("a").state().await.unwrap(), None, "{what}");
+    tokio::time::sleep(ms(20)).await;
+    ready.put("1").await.unwrap();
+    let delivery = receive(ready).await;
+    assert_eq!((delivery.job_id(), delivery.headers().count()), (None, 0), "{what}");
+    delivery.ack().await.unwrap();
+    assert_eq!(ready.stats().await.unwrap().receiving.expired, 0, "{what}");
+}
+
+#[tokio::test]
+async fn an_equal_payload_that_is_offered_later_is_no_job() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    for holds in [false, true] {
+        for (what, removal) in OF_PENDING {
+            let offer = delayed.offer("1", ms(5)).id("a").header("n", "v").expires_after(ms(10));
+            let offer = offer.discard_if_expired();
+            let offered = if holds { offer.until_done() } else { offer }.await.unwrap();
+            assert!(matches!(offered, Offered::Stored(_)), "{what}");
+            assert!(removal(&ready, &delayed).await.unwrap(), "{what}");
+            is_forgotten(&server, &ready, &delayed, &format!("{what} of pending, {holds}")).await;
+        }
+        for (what, removal) in OF_READY {
+            let offer = delayed.offer("1", Duration::ZERO).id("a").header("n", "v").expires_after(ms(10));
+            let offer = offer.discard_if_expired();
+            if holds { offer.until_done() } else { offer }.await.unwrap();
+            transfer(&client, &ready, 1).await;
+            assert!(removal(&ready, &delayed).await.unwrap(), "{what}");
+            is_forgotten(&server, &ready, &delayed, &format!("{what} of ready, {holds}")).await;
+        }
+    }
+    client.shutdown().await;
+}
+
+/// Of equal payloads, those that stay keep what travels with them.
+#[tokio::test]
+async fn of_equal_payloads_the_removed_one_is_forgotten() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    let past = SystemTime::now() - MINUTE;
+    let offer = async |id: &str, at: SystemTime| {
+        delayed.offer_at("1", at).id(id).header("id", id).until_done().await.unwrap();
+    };
+    offer("a", past + 2 * HOUR).await;
+    offer("b", past + HOUR).await;
+    offer("c", past).await;
+    assert_eq!(left(&server), (3, 1, 2));
+    assert!(delayed.remove("1").await.unwrap());
+    assert_eq!(left(&server), (2, 1, 1), "the one that was offered first");
+    assert!(delayed.job("b").exists().await.unwrap() && !delayed.job("a").exists().await.unwrap());
+    // Now those that are ready: the one that is pending is not meant.
+    transfer(&client, &ready, 1).await;
+    assert!(ready.remove("1").await.unwrap());
+    assert_eq!(left(&server), (1, 1, 0));
+    assert!(delayed.job("b").run_now().await.unwrap());
+    transfer(&client, &ready, 1).await;
+    let delivery = receive(&ready).await;
+    assert_eq!((delivery.job_id(), delivery.header("id")), (Some(&b"b"[..]), Some("b")));
+    delivery.ack().await.unwrap();
+    // Of two that are ready, the one that was due first.
+    offer("a", past).await;
+    offer("b", past + Duration::from_secs(1)).await;
+    transfer(&client, &ready, 2).await;
+    assert!(ready.remove("1").await.unwrap());
+    assert_eq!(delayed.job("a").state().await.unwrap(), None);
+    let delivery = receive(&ready).await;
+    assert_eq!(delivery.job_id(), Some(&b"b"[..]));
+    delivery.ack().await.unwrap();
+    assert_eq!(left(&server), (0, 0, 0));
+    client.shutdown().await;
+}
+
+/// The id of a removed job stands for nothing, so to cancel it removes no other payload.
+#[tokio::test]
+async fn a_cancel_of_a_removed_job_removes_no_equal_payload() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    for (what, removal) in OF_PENDING {
+        delayed.offer("1", ms(5)).id("a").until_done().await.unwrap();
+        assert!(removal(&ready, &delayed).await.unwrap(), "{what}");
+        ready.put("1").await.unwrap();
+        assert_eq!(delayed.job("a").cancel().await.unwrap(), Cancelled::NotFound, "{what}");
+        assert_eq!(ready.poll().await.unwrap().as_deref(), Some("1"), "{what}");
+    }
+    client.shutdown().await;
+}
+
+/// A poll whose caller is gone has taken nothing: the entry comes back as the job that it was.
+#[tokio::test]
+async fn a_poll_that_nobody_reads_leaves_the_job_as_it_is() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    delayed.offer("1", HOUR).id("a").header("n", "v").until_done().await.unwrap();
+    for _ in 0..20 {
+        let mut poll: Boxed<_> = Box::pin({
+            let delayed = delayed.clone();
+            async move { delayed.poll().await }
+        });
+        // Begun, and dropped.
+        assert!(futures::poll!(poll.as_mut()).is_pending());
+        drop(poll);
+        until_async("it is pending again", || async { delayed.len().await.unwrap() == 1 }).await;
+    }
+    assert_eq!(left(&server), (1, 1, 0));
+    assert!(delayed.job("a").run_now().await.unwrap());
+    transfer(&client, &ready, 1).await;
+    let delivery = receive(&ready).await;
+    assert_eq!((delivery.job_id(), delivery.header("n")), (Some(&b"a"[..]), Some("v")));
+    delivery.ack().await.unwrap();
+    client.shutdown().await;
+}
+
+/// If something travels with payloads, they are deleted in parts of a thousand. Otherwise, it is one.
+#[tokio::test]
+async fn thousands_of_jobs_are_cleared_in_parts() {
+    const JOBS_IN_ALL: usize = 2500;
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    let payloads: Vec<String> = (0..JOBS_IN_ALL).map(|number| number.to_string()).collect();
+    let offer = async |delay: Duration, header: bool| {
+        let jobs = payloads.iter().map(|payload| (payload, payload, delay));
+        let offer = delayed.offer_jobs(jobs);
+        if header { offer.header("n", "v") } else { offer }.await.unwrap();
+    };
+    // Each call tries out its permissions with two, and each part but the last is cut off with one.
+    for (header, trims) in [(true, 3 * 2 + 2), (false, 2)] {
+        offer(HOUR, header).await;
+        let before = server.command_calls("ltrim");
+        assert!(delayed.clear().await.unwrap());
+        assert_eq!(server.command_calls("ltrim") - before, trims, "{header}");
+        assert_eq!((delayed.len().await.unwrap(), delayed.read_all().await.unwrap()), (0, vec![]));
+        assert!(!delayed.clear().await.unwrap());
+        if header {
+            assert_eq!(left(&server), (0, 0, 0));
+        }
+        offer(Duration::ZERO, header).await;
+        transfer(&client, &ready, JOBS_IN_ALL).await;
+        let before = server.command_calls("ltrim");
+        assert!(ready.clear().await.unwrap());
+        assert_eq!(server.command_calls("ltrim") - before, trims, "{header}");
+        assert_eq!(ready.len().await.unwrap(), 0);
+        assert!(!ready.clear().await.unwrap());
+        if header {
+            assert_eq!(left(&server), (0, 0, 0));
+        }
+    }
+    client.shutdown().await;
+}
+
+/// A job that was cancelled in flight is not delivered again, whoever ends the delivery; and an operator who removes a message frees
+/// its id.
+#[tokio::test]
+async fn an_operator_ends_a_cancelled_job_and_frees_the_id_of_a_removed_one() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    for requeues in [true, false] {
+        delayed.offer("1", Duration::ZERO).id("a").until_done().await.unwrap();
+        transfer(&client, &ready, 1).await;
+        let delivery = receive(&ready).await;
+        let unsettled = ready.unsettled();
+        if requeues {
+            assert_eq!(delayed.job("a").cancel().await.unwrap(), Cancelled::Requested);
+            assert!(unsettled.requeue(delivery.id()).await.unwrap());
+        } else {
+            assert!(unsettled.remove(delivery.id()).await.unwrap());
+        }
+        assert_eq!(left(&server), (0, 0, 0), "{requeues}");
+        assert!(unsettled.is_empty().await.unwrap(), "{requeues}");
+        assert!(delivery.ack().await.is_err(), "{requeues}");
+    }
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_job_that_expires_at_the_beginning_of_1970_expires() {
+    let server = Server::start();
+    let (client, _, delayed) = still_text_queues(&server).await;
+    let offer = delayed.offer("1", HOUR).id("a").expires_at(SystemTime::UNIX_EPOCH);
+    let error = offer.await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("would expire before it is due"), "{error}");
+    client.shutdown().await;
+}
