@@ -88,8 +88,8 @@ impl EarlyPolls {
         self.tasks.spawn_on(task, self.conn.runtime()).await.unwrap_or(Err(OpError::Closed))
     }
 
-    /// Forgets which jobs these entries are, which the caller has. A caller that is dropped here has lost them,
-    /// so a task does it. What it does not do, a sweep does.
+    /// Forgets which jobs these entries are, which the caller has. A caller that is dropped here has lost
+    /// them, so a task does it. What it does not do, a sweep does.
     pub(crate) async fn forget_jobs(&self, polled: &Polled) {
         if !polled.are_jobs {
             return;

@@ -118,12 +118,12 @@ scripts! {
     REMOVE_FIRST: "d546c5a2b1004541d17e1b75f5e475f229eedbbc",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "remove_first"];
-    CLEAR: "1e253ec98a22d9b2ad36a419923717bbcc8082c8",
+    CLEAR: "abae2b262dbfe50f0cec05b55807c02ba0f74f5e",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
-    CLEAR_READY: "6d07fd564f7fe971c14eb389320be2e2a992612f",
-        [target, timeout_set, scratch, jobs, notes, more_notes],
-        ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "clear_ready"];
+    CLEAR_READY: "48d291753cd0810c59349b57ca32b8cfbb387d55",
+        [target, timeout_set, jobs, notes, more_notes],
+        ["parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
     POLL_LAST_AND_OFFER_FIRST_TO: "70918878a711fa28c7e20c6aa4d0721f04ceb7e2",

@@ -313,6 +313,9 @@ impl<T: 'static> DelayedQueue<T> {
     /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the
     /// quarantine are not affected. A schedule loses its pending run, and continues with the run after it.
     ///
+    /// They are deleted at one instant. If jobs with headers, an expiry or `until_done` are among them, it is
+    /// done in parts of 1,000, from the oldest offer on; what is offered meanwhile is deleted, too.
+    ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing
     /// permission): nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply

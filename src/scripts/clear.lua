@@ -15,8 +15,8 @@ while type(notes) == 'number' and notes > 0 and #entries < math.min(length, MOST
     end
 end
 local ids, fields = jobs_of(entries)
-ensure_permitted({'ZREM'}, {})
 if #entries > 0 and #entries < length then
+    ensure_permitted({'ZREM'}, {})
     redis.call('ZREM', KEYS.timeout_set, unpack(entries))
     redis.call('LTRIM', KEYS.ordered_list, #entries, -1)
     forget(ids, fields)

@@ -1,6 +1,6 @@
 -- Deletes the payloads of a list, and forgets the jobs that they are: all at once if nothing travels with any; otherwise in parts, from
 -- the head on.
--- KEYS   1 target   2 timeout set   3 scratch   4 jobs   5 notes   6 more notes
+-- KEYS   1 target   2 timeout set   3 jobs   4 notes   5 more notes
 -- Reply  {how many there were in this part, 1 if there are others, else 0}
 -- Cost   O(log n) for each of 1,000 payloads at most; the one with which 1 MB is exceeded is the last. At once: that of UNLINK
 local MOST, BYTES = 1000, 1048576
@@ -13,7 +13,6 @@ while travels and #payloads < math.min(length, MOST) and bytes <= BYTES do
         bytes, longest = bytes + #payload, math.max(longest, #payload)
     end
 end
-ensure_permitted({}, {})
 local is_part = #payloads > 0 and #payloads < length
 if is_part then
     redis.call('LTRIM', KEYS.target, #payloads, -1)

@@ -49,7 +49,7 @@ impl Protocol {
 pub enum Command {
     /// Writes a receipt.
     Set,
-    /// Deletes receipts, or both keys of pending entries.
+    /// Deletes receipts.
     Del,
     /// Adds to the timeout set.
     Zadd,

@@ -208,8 +208,7 @@ impl State {
             }
             Event::Remove(id) => {
                 self.spend();
-                let is_there =
-                    self.server.messages.remove(id).is_some() || self.server.dead.remove(id).is_some();
+                let is_there = self.server.remove(*id);
                 self.requested.remove(id);
                 self.owed -= i8::from(is_there);
                 Outcome::Count(u8::from(is_there))

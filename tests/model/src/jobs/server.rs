@@ -647,6 +647,15 @@ impl Server {
         self.messages.remove(&message);
     }
 
+    /// `REMOVE_MESSAGE` and `REMOVE_DEAD`. Returns whether it was there.
+    pub fn remove(&mut self, id: MessageId) -> bool {
+        let Some(record) = self.messages.remove(&id) else { return self.dead.remove(&id).is_some() };
+        if let Some(job) = self.held_by(record.note, id) {
+            self.jobs.remove(&job);
+        }
+        true
+    }
+
     /// Returns whether the delivery was held.
     fn settle(&mut self, protocol: &Protocol, id: MessageId, verb: Verb) -> bool {
         let Some(record) = self.messages.get(&id).copied() else { return false };

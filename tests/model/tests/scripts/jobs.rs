@@ -488,7 +488,7 @@ impl Real {
                 let arguments = [b"remove".to_vec(), b"any".into(), message(*id)];
                 int(&self.call(
                     "REMOVE_MESSAGE",
-                    &[MESSAGES, LEASES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES],
+                    &[MESSAGES, LEASES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES, JOBS, NOTES, MORE_NOTES],
                     &arguments,
                 )[0])
             }

@@ -23,6 +23,8 @@ const CLAIMS: &str = "redelay:popped:{q}";
 const OFFERED: &str = "redelay:offered:{q}:";
 const RETURNED: &str = "redelay:returned:{q}:";
 const SCRATCH: &str = "redelay:scratch:{q}";
+/// The keys of the scripts that remove entries.
+const OF_REMOVALS: [&str; 6] = [TIMEOUT_SET, ORDERED_LIST, SCRATCH, JOBS, NOTES, MORE_NOTES];
 const CONTROL: &str = "redelay:control:{q}";
 const CHANNEL_OF_RETRIES: &str = "redelay:receivers:{q}";
 /// The keys of `receive.lua`.
@@ -144,6 +146,7 @@ impl Real {
             "RESTORE_ENTRIES",
             "CANCEL",
             "REMOVE",
+            "CLEAR",
             "RESCHEDULE",
         ];
         let mut scripts: BTreeMap<_, _> = names.into_iter().map(|name| (name, script(name))).collect();
@@ -318,7 +321,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
         }
         Call::Poll { claim } => {
             let arguments = ["1".to_owned(), HOUR_MS.to_owned(), claim.to_string(), String::new()];
-            let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, CLAIMS, SCRATCH].map(str::to_owned);
+            let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, CLAIMS, SCRATCH, NOTES].map(str::to_owned);
             ("POLL", keys.into(), arguments.map(String::into_bytes).into())
         }
         Call::Restore { receipt, entries } => {
@@ -328,11 +331,9 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
             let keys = [TIMEOUT_SET.into(), ORDERED_LIST.into(), CHANNEL.into(), receipt, SCRATCH.into()];
             ("RESTORE_ENTRIES", keys.into(), [HOUR_MS.into()].into_iter().chain(pairs).collect())
         }
-        Call::Cancel(n) => {
-            ("CANCEL", vec![TIMEOUT_SET.into(), ORDERED_LIST.into(), SCRATCH.into()], vec![entry(*n)])
-        }
+        Call::Cancel(n) => ("CANCEL", OF_REMOVALS.map(String::from).into(), vec![entry(*n)]),
         Call::Remove(n) => {
-            let keys = vec![TIMEOUT_SET.into(), ORDERED_LIST.into(), SCRATCH.into()];
+            let keys = OF_REMOVALS.map(String::from).into();
             ("REMOVE", keys, vec!["first".into(), "-1".into(), "no entry".into(), n.to_string().into()])
         }
         Call::Reschedule(n, delay) => {
@@ -341,7 +342,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
             let keys = [TIMEOUT_SET, CHANNEL, JOBS, NOTES, MORE_NOTES];
             ("RESCHEDULE", keys.map(String::from).into(), arguments)
         }
-        Call::Clear => ("DEL", vec![ORDERED_LIST.into(), TIMEOUT_SET.into()], Vec::new()),
+        Call::Clear => ("CLEAR", OF_REMOVALS.map(String::from).into(), Vec::new()),
         Call::Forget(id) => ("DEL", vec![offered(id), format!("{RETURNED}{id}")], Vec::new()),
         Call::Confirm(id) => ("HDEL", vec![CLAIMS.into()], vec![id.to_string().into()]),
     };
@@ -383,14 +384,14 @@ fn reply_of(call: &Call, reply: Value) -> Reply {
         }
         (Call::Poll { .. }, Value::Array(parts)) => {
             assert_eq!(int(&parts[0]), 0, "nothing is quarantined");
-            // Whether it came to the end of the list is behind that.
-            Reply::Popped(popped_of(&parts[2..].iter().filter_map(bytes).collect::<Vec<_>>()))
+            // Behind that: whether it came to the end of the list, and whether something may travel with entries.
+            Reply::Popped(popped_of(&parts[3..].iter().filter_map(bytes).collect::<Vec<_>>()))
         }
         (Call::Restore { .. }, value) => Reply::Pending { head: head(&value) },
         (Call::Reschedule(..), Value::Nil) => Reply::Count(0),
         (Call::Reschedule(..), Value::Array(parts)) => Reply::Pending { head: head(&parts[1]) },
         // How many, and where the next part begins.
-        (Call::Remove(..), Value::Array(parts)) => Reply::Count(int(&parts[0]) as u8),
+        (Call::Remove(..) | Call::Clear, Value::Array(parts)) => Reply::Count(int(&parts[0]) as u8),
         (_, value) => Reply::Count(int(&value) as u8),
     }
 }

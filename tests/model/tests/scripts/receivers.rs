@@ -330,9 +330,10 @@ fn arguments(call: &Call) -> (&'static str, Vec<&'static str>, Vec<Vec<u8>>) {
         }
         Call::Remove(id) | Call::RetryNow(id) => {
             let verb = if matches!(call, Call::Remove(_)) { "remove" } else { "retry" };
+            let keys = [MESSAGES, LEASES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES];
             (
                 "REMOVE_MESSAGE",
-                vec![MESSAGES, LEASES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES],
+                [&keys[..], &OF_JOBS].concat(),
                 vec![verb.into(), b"any".to_vec(), id_bytes(*id).into()],
             )
         }
