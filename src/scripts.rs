@@ -87,14 +87,14 @@ scripts! {
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
-    CANCEL: "84fc3c9d2861fcdd07dd4ecd0ec1ba2479b23fe8",
+    CANCEL: "68713b53b0eef3883ec9c9b20879e9338afa1e12",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
     RESCHEDULE: "50e9c96b2a772728104e5e7d1285d332c13a34be", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "f7c95d2a65c363a16df0f449caf925f317061f9f",
         [timeout_set, ordered_list, quarantine, claims, scratch, notes],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
-    FORGET_JOBS: "5b2bfead0e6457ea7bda00ab609f03790f7dc6e6",
+    FORGET_JOBS: "d44017dc64c1012345f0f495a7f61557acdf5a76",
         [timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/forget", "forget_jobs"];
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
@@ -109,24 +109,24 @@ scripts! {
     CONTAINS_READY: "d8cd04287eec875c0d099eb9290e32976d657e5f",
         [list],
         ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: "00ce5f5f4ded9707ec4225a9d09714e5fe24630b",
+    REMOVE: "c398ecb2107608c88b12039d6b07fce221271daf",
         [timeout_set, list, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "remove"];
-    REMOVE_READY: "3df17a8e2e6e4e53fb4975d77657eaf01df38ee2",
+    REMOVE_READY: "9d99abdb4bf73b28148fecbe8ad054f80404416a",
         [list, scratch, timeout_set, jobs, notes, more_notes],
         ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "remove_ready"];
-    REMOVE_FIRST: "d546c5a2b1004541d17e1b75f5e475f229eedbbc",
+    REMOVE_FIRST: "03e99252c720a8696d6f0078d5a0e024e44e85fb",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "remove_first"];
-    CLEAR: "abae2b262dbfe50f0cec05b55807c02ba0f74f5e",
+    CLEAR: "7dbb2f2584c0ef61773df65ac36c78f3b9cd21bd",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
-    CLEAR_READY: "48d291753cd0810c59349b57ca32b8cfbb387d55",
+    CLEAR_READY: "c5aff98850c90047bdf6ade6e606368a33121e2b",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: "70918878a711fa28c7e20c6aa4d0721f04ceb7e2",
+    POLL_LAST_AND_OFFER_FIRST_TO: "4d76722f273cb859497c2d1e61a822e3ec23d2bc",
         [timeout_set, ordered_list, quarantine, destination, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "poll_last_and_offer_first_to"];
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];

@@ -145,7 +145,8 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// Deletes all ready payloads, irrevocably. Returns whether there were any. Pending payloads are not
-    /// affected. It is done at one instant, or in parts of 1,000, as [`DelayedQueue::clear`] does it.
+    /// affected. It is done at one instant, or in parts of 1,000, as
+    /// [`DelayedQueue::clear`](crate::DelayedQueue::clear) does it.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing

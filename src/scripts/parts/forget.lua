@@ -28,11 +28,11 @@ local function jobs_of(entries)
     return ids, fields
 end
 
--- If the server does not permit to remove an id, a sweep finds it.
+-- What the server refuses is left to a sweep.
 local function forget(ids, fields)
     for n, id in ipairs(ids) do
         if kind_of(fields[n]) ~= 'p' then
-            remove_note_of(id, fields[n])
+            pcall(remove_note_of, id, fields[n])
         end
     end
     for first = 1, #ids, 1000 do

@@ -9,13 +9,14 @@ local function notes_are_there()
     if type(count) ~= 'number' or count == 0 then
         return false
     end
+    redis.call('ZSCORE', KEYS.timeout_set, '')
+    redis.call('HGET', KEYS.jobs, '')
     check_notes()
     redis.call('HDEL', KEYS.jobs, '')
     return true
 end
 
--- A ready payload is removed. Of equal ones, it is the job that was due first.
-local function forget_ready(payload)
+local function forget_first(payload)
     local sha1, data, is_first = redis.sha1hex(payload), nil, true
     local known = redis.call('HGET', KEYS.notes, sha1)
     local has_others = false
@@ -43,4 +44,9 @@ local function forget_ready(payload)
         data = has_others and next_notes(sha1, not is_first and data or nil, 1)[1]
         is_first = false
     end
+end
+
+-- A ready payload is removed. Of equal ones, it is the job that was due first. What the server refuses is left to a sweep.
+local function forget_ready(payload)
+    pcall(forget_first, payload)
 end
