@@ -197,6 +197,27 @@ fn the_worst_queues_come_first() {
     assert_eq!(some.iter().map(|queue| queue["queue"].as_str().unwrap()).collect::<Vec<_>>(), ["a"]);
 }
 
+/// A limit of pending entries is shown, and so is a queue that has reached it, and one that has nothing else.
+#[test]
+fn a_limit_of_pending_entries() {
+    let server = Server::start();
+    for queue in ["full", "limited"] {
+        server.cmd(["ZADD", &format!("redisson_delay_queue_timeout:{{{queue}}}"), "4102444800000", "junk"]);
+    }
+    for (queue, most) in [("full", "1"), ("limited", "2"), ("only", "3")] {
+        server.cmd(["HSET", &format!("redelay:control:{{{queue}}}"), "max_pending", most]);
+    }
+    let ls = redelay(&server, ["ls", "--json"]).json();
+    let states: Vec<_> =
+        ls.iter().map(|queue| [&queue["queue"], &queue["state"], &queue["max_pending"]]).collect();
+    let expected = [("full", "full", 1), ("limited", "ok", 2), ("only", "ok", 3)]
+        .map(|(name, state, most)| [Value::from(name), state.into(), most.into()]);
+    assert_eq!(states, expected.iter().map(|fields| fields.each_ref()).collect::<Vec<_>>(), "{ls:#?}");
+    let show = redelay(&server, ["show", "full"]).ok();
+    assert!(show.contains("full\n") && show.contains("1 entry is pending, and at most 1 may be"), "{show}");
+    assert!(redelay(&server, ["show", "only"]).ok().contains("at most 3 pending"));
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
