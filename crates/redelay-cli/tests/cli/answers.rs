@@ -1,5 +1,7 @@
 //! Each command on a filled queue: for people, and as JSON.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use redelay_fixture::Server;
@@ -216,6 +218,50 @@ fn a_limit_of_pending_entries() {
     let show = redelay(&server, ["show", "full"]).ok();
     assert!(show.contains("full\n") && show.contains("1 entry is pending, and at most 1 may be"), "{show}");
     assert!(redelay(&server, ["show", "only"]).ok().contains("at most 3 pending"));
+}
+
+/// Messages and dead letters say which job they are, if something travels with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_and_dead_letters_name_their_jobs() {
+    const JOBS: [&[u8]; 3] = [b"order 8", b"\xff\x01", b"order\x1b9"];
+    let server = Server::start();
+    let client = redelay::Client::connect(&server.url()).await.unwrap();
+    let ready = client.blocking_queue("orders", redelay::codec::String);
+    let delayed = client.delayed_queue(&ready);
+    let receiver = ready.receiver();
+    for (id, place) in JOBS.into_iter().zip(["in-flight", "waiting", "dead"]) {
+        for id in [Some(id), None] {
+            match id {
+                Some(id) => drop(delayed.offer(place, Duration::ZERO).id(id).until_done().await.unwrap()),
+                None => drop(delayed.offer(place, Duration::ZERO).await.unwrap()),
+            }
+            let message = receiver.receive().await.unwrap();
+            match place {
+                "in-flight" => std::mem::forget(message),
+                "waiting" => message.retry_after(super::HOUR).await.unwrap(),
+                _ => message.reject("no").await.unwrap(),
+            }
+        }
+    }
+    let jobs = ["order 8", "0xff01", "order\\x1b9"];
+    for (place, shown) in ["in-flight", "waiting", "dead"].into_iter().zip(jobs) {
+        let table = redelay(&server, ["list", "orders", place]).ok();
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[0].contains("  JOB  ") && lines.len() == 3, "{table}");
+        let named: Vec<_> = lines[1..].iter().filter(|line| line.contains(&format!("  {shown}  "))).collect();
+        assert_eq!(named.len(), 1, "{table}");
+    }
+    let ids = |place| {
+        let items = redelay(&server, ["list", "orders", place, "--json"]).json();
+        let mut ids: Vec<_> = items.into_iter().map(|item| item["job_id"].clone()).collect();
+        ids.sort_by_key(Value::is_null);
+        ids
+    };
+    assert_eq!(ids("in-flight"), ["order 8".into(), Value::Null]);
+    assert_eq!(ids("waiting"), ["0xff01".into(), Value::Null]);
+    assert_eq!(ids("dead"), ["order\u{1b}9".into(), Value::Null]);
+    drop(receiver);
+    client.shutdown().await;
 }
 
 fn hex(bytes: &[u8]) -> String {
