@@ -194,7 +194,8 @@ enum Failure {
 impl Failure {
     fn of(error: OpError) -> Self {
         match error {
-            OpError::Server(why) | OpError::Full { why, .. } => Self::Refused(why),
+            OpError::Server(why) => Self::Refused(why),
+            full @ OpError::Full { .. } => Self::Refused(full.to_string()),
             error => Self::Connection(error),
         }
     }
