@@ -139,7 +139,8 @@ async fn a_schedule_goes_on_when_there_is_room() {
     let often = delayed.schedule("s").every(ms(100)).missed(Missed::Skip);
     often.no_overlap(Overlap::Skip).upsert("run").await.unwrap();
     until("it is reported", || {
-        client.stats().last_error.is_some_and(|last| last.message.contains("may have 1"))
+        let said = "schedules of `q`: `s` does not run: the queue may have 1 pending entry, and has no room";
+        client.stats().last_error.is_some_and(|last| last.message.contains(said))
     });
     assert!(delayed.job("a").cancel().await.unwrap().is_removed());
     assert_eq!(soon(ready.take()).await.unwrap(), "run");
