@@ -51,7 +51,8 @@ pub(super) enum Kind {
     /// In flight: until the lease ends. Waiting: until the next delivery is due.
     Unsettled {
         id: String,
-        /// As it is; what is not UTF-8, in hexadecimal digits behind `0x`. `null` if nothing travels with the job.
+        /// As it is; what is not UTF-8, in hexadecimal digits behind `0x`. `null` if it is not known: nothing
+        /// travels with the job.
         job_id: Option<String>,
         attempt: u32,
         first_received: Option<String>,
