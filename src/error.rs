@@ -307,8 +307,8 @@ impl Error {
                 Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
             }
             OpError::Rejected(why) => Self::new(ErrorKind::Invalid, attempt, why),
-            OpError::Full { why, .. } => {
-                let reason = format!("{why}: offer it later, or raise the limit");
+            full @ OpError::Full { .. } => {
+                let reason = format!("{full}: offer it later, or raise the limit");
                 Self::new(ErrorKind::Full, attempt, reason)
             }
             OpError::Server(why) if why.contains("WRONGTYPE") => {

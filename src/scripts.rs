@@ -46,22 +46,22 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: "54b48a1ddec91b51e90ff7c8c46d34c5885d6d7e",
+    OFFER: "8f9b7d9906013ccc9d066dc802da39d044f5a62e",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
     TRANSFER: "375d69e41a888f30736bd769a18230fc9e6d147b",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "e72e5d4ba07ea66319091aff7f70f0af3ddca967",
+    OFFER_JOBS: "f04d630762121b25b0f088fb117bdfe2878b8179",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "9bf176cd3ffd91af8712bc6d80febd4cb507d077",
+    OFFER_THROTTLED: "8b8e8a60dda66f439192230951c6c0a50b1090d8",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "04f1a704e34359198df85e4977378c99d778a16f",
+    OFFER_HELD: "dd2133c299db6d3faf4b9da3670b806d2c21e9d0",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
@@ -83,7 +83,7 @@ scripts! {
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "3ae8e6fed6d0df1adeef3e4466dbd63e84829c13",
+    CHANGE_SCHEDULE: "4956f837b634b40992e06a754a0cb1f2e3f8f6e8",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];

@@ -44,9 +44,12 @@ pub(crate) enum OpError {
     Rejected(String),
     /// One of our scripts stored nothing, because the queue has as many pending entries as it may have.
     Full {
-        why: String,
+        /// How many it may have.
+        most: u64,
         /// How many more entries there would have been room for.
         room: usize,
+        /// How many there should have been room for.
+        wanted: usize,
     },
     /// The server answered with any other error.
     Server(String),
@@ -58,7 +61,15 @@ impl fmt::Display for OpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotExecuted(cause) | Self::Unknown(cause) | Self::Unconfirmed(cause) => cause.fmt(f),
-            Self::Rejected(why) | Self::Full { why, .. } | Self::Server(why) => f.write_str(why),
+            Self::Rejected(why) | Self::Server(why) => f.write_str(why),
+            Self::Full { most, wanted, .. } => {
+                let entries = if *most == 1 { "entry" } else { "entries" };
+                write!(f, "the queue may have {most} pending {entries}, and has no room for ")?;
+                match wanted {
+                    1 => f.write_str("this one"),
+                    _ => write!(f, "these {wanted}"),
+                }
+            }
             Self::Closed => f.write_str("the client is shut down"),
         }
     }
@@ -127,14 +138,23 @@ impl OpError {
 
     /// The queue has reached its limit of pending entries.
     pub(crate) fn is_full(most: u64) -> Self {
-        let why = format!("the queue may have {most} pending entries, and has no room for this one");
-        Self::Full { why, room: 0 }
+        Self::Full { most, room: 0, wanted: 1 }
     }
 
     /// What a script says of a queue that is full.
     pub(crate) fn full(why: &str) -> Option<Self> {
-        let (room, why) = why.strip_prefix(FULL)?.split_once(' ')?;
-        Some(Self::Full { why: why.to_owned(), room: room.parse().ok()? })
+        let mut numbers = why.strip_prefix(FULL)?.split(' ');
+        let most = numbers.next()?.parse().ok()?;
+        let mut count = || numbers.next()?.parse().ok();
+        Some(Self::Full { most, room: count()?, wanted: count()? })
+    }
+
+    /// The same for a caller whose one offer was sent with those of others.
+    pub(crate) fn of_one_offer(self) -> Self {
+        match self {
+            Self::Full { most, room, .. } => Self::Full { most, room, wanted: 1 },
+            other => other,
+        }
     }
 
     /// The error of a call whose last try ended with this one, after an earlier one that the server may have
@@ -384,6 +404,13 @@ mod tests {
     fn a_rejection_by_a_script_is_no_refusal_by_the_server() {
         let rejected = OpError::of_reply("REDELAY the due time is beyond 10^15 ms");
         assert_eq!(rejected, OpError::Rejected("the due time is beyond 10^15 ms".into()));
+        let full = OpError::of_reply("REDELAY FULL 7 2 3");
+        assert_eq!(full, OpError::Full { most: 7, room: 2, wanted: 3 });
+        let said = "the queue may have 7 pending entries, and has no room for ";
+        assert_eq!(full.to_string(), format!("{said}these 3"));
+        assert_eq!(full.of_one_offer().to_string(), format!("{said}this one"));
+        let unreadable = OpError::of_reply("REDELAY FULL 7 many");
+        assert_eq!(unreadable, OpError::Rejected("FULL 7 many".into()));
         let refused = OpError::of_reply("ERR REDELAY no such thing");
         assert_eq!(refused, OpError::Server("ERR REDELAY no such thing".into()));
     }

@@ -190,7 +190,8 @@ impl Batcher {
         } else {
             for (n, waiting) in answers.into_iter().enumerate() {
                 let refused = full.clone().filter(|_| n >= fitting);
-                answer(waiting, refused.map_or_else(|| result.clone(), Err));
+                let result = refused.map_or_else(|| result.clone(), Err);
+                answer(waiting, result.map_err(OpError::of_one_offer));
             }
         }
     }

@@ -107,7 +107,8 @@ async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
         if let Some((name, why)) = failed.as_ref().filter(|_| failed != reported) {
             let what =
                 if name.is_empty() { "cannot be read".into() } else { format!("`{name}` does not run") };
-            conn.counters().failed("schedules", format!("{what}: {why}"));
+            let of_queue = format!("schedules of `{}`", events::name(&keys));
+            conn.counters().failed(of_queue, format!("{what}: {why}"));
             events::schedule_failing(&keys, name, why);
         }
         reported = failed;
@@ -194,7 +195,8 @@ enum Failure {
 impl Failure {
     fn of(error: OpError) -> Self {
         match error {
-            OpError::Server(why) | OpError::Full { why, .. } => Self::Refused(why),
+            OpError::Server(why) => Self::Refused(why),
+            full @ OpError::Full { .. } => Self::Refused(full.to_string()),
             error => Self::Connection(error),
         }
     }

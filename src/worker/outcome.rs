@@ -103,6 +103,9 @@ pub struct Failure {
     pub id: Option<MessageId>,
     /// Which attempt it was; 1 if its payload cannot be decoded.
     pub attempt: u32,
+    /// The id of the job, if something travels with it: see [`Delivery::job_id`](crate::Delivery::job_id).
+    /// `None` also if the payload cannot be decoded. `Display` does not show it.
+    pub job_id: Option<Bytes>,
     /// The payload, as it is on the server. [`BlockingQueue::decode`](crate::BlockingQueue::decode) reads it.
     /// `Debug` and `Display` do not show it.
     pub payload: Bytes,
@@ -135,6 +138,7 @@ impl fmt::Debug for Failure {
             .field("queue", &self.queue)
             .field("id", &self.id)
             .field("attempt", &self.attempt)
+            .field("job_id", &self.job_id)
             .field("error", &self.error)
             .field("is_dead", &self.is_dead)
             .finish_non_exhaustive()

@@ -75,6 +75,7 @@ struct Message {
     queue: Arc<str>,
     id: Option<MessageId>,
     attempt: u32,
+    job_id: Option<Bytes>,
     payload: Bytes,
 }
 
@@ -117,6 +118,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                         queue: queue.clone(),
                         id: Some(delivery.id()),
                         attempt: delivery.attempt(),
+                        job_id: delivery.job_id().map(Bytes::copy_from_slice),
                         payload: delivery.payload().clone(),
                     };
                     let settles = self.handle(message, delivery).await;
@@ -130,7 +132,8 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                         let is_dead = self.undecodable == OnUndecodable::DeadLetter;
                         let count = if is_dead { &self.counts.rejected } else { &self.counts.failed };
                         count.fetch_add(1, Ordering::Relaxed);
-                        let message = Message { queue: queue.clone(), id: None, attempt: 1, payload };
+                        let queue = queue.clone();
+                        let message = Message { queue, id: None, attempt: 1, job_id: None, payload };
                         self.failed(message, error, is_dead);
                     }
                 }
@@ -263,9 +266,9 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         is_dead: bool,
     ) {
         if let Some(report) = &self.on_failure {
-            let Message { queue, id, attempt, payload } = message;
-            let error = error.into();
-            let failure = Failure { queue: queue.to_string(), id, attempt, payload, error, is_dead };
+            let Message { queue, id, attempt, job_id, payload } = message;
+            let (queue, error) = (queue.to_string(), error.into());
+            let failure = Failure { queue, id, attempt, job_id, payload, error, is_dead };
             // A report that panics must not end the worker.
             let _ = catch_unwind(AssertUnwindSafe(|| report(&failure)));
         }

@@ -199,6 +199,24 @@ async fn a_job_is_cancelled_in_every_state_and_one_in_flight_is_not_delivered_ag
     held.client.shutdown().await;
 }
 
+/// A report of a failure names the job, as the context of the handler does.
+#[tokio::test]
+async fn a_report_names_the_job() {
+    let held = Held::new().await;
+    assert!(matches!(held.offer("1", Duration::ZERO).await, Offered::Stored(_)));
+    held.delayed.offer("2", Duration::ZERO).await.unwrap();
+    let (report, mut reports) = tokio::sync::mpsc::unbounded_channel();
+    let worker = Worker::new(&held.ready).max_attempts(1).on_failure(move |failure| {
+        report.send((failure.payload.clone(), failure.job_id.clone())).unwrap();
+    });
+    let (_stop, stopping) = tokio::sync::oneshot::channel::<()>();
+    tokio::spawn(worker.run_until(stopping, |_: String| async { Err::<(), _>("no") }));
+    let mut found = [soon(reports.recv()).await.unwrap(), soon(reports.recv()).await.unwrap()];
+    found.sort();
+    assert_eq!(found.map(|(_, id)| id), [Some("a".into()), None]);
+    held.client.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_handler_hears_that_its_job_is_cancelled() {
     let held = Held::new().await;

@@ -239,7 +239,7 @@ async fn a_schedule_that_cannot_be_read_is_reported_and_left_to_others() {
         soon(ready.take()).await.unwrap();
     }
     let reported = client.stats().last_error.expect("a report").message;
-    assert!(reported.contains("schedules: `junk0` does not run: "), "{reported}");
+    assert!(reported.contains("schedules of `q`: `junk0` does not run: "), "{reported}");
     assert_eq!(server.zset(SCHEDULES).len(), 121, "the name without a record is gone");
     client.shutdown().await;
     still.shutdown().await;
@@ -359,7 +359,7 @@ async fn a_server_that_is_full_for_a_time_does_not_end_the_runs() {
     soon(ready.take()).await.unwrap();
     server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
     until_async("it is reported", || async {
-        client.stats().last_error.is_some_and(|error| error.message.starts_with("schedules: `s`"))
+        client.stats().last_error.is_some_and(|error| error.message.starts_with("schedules of `q`: `s`"))
     })
     .await;
     server.cmd(["CONFIG", "SET", "maxmemory", "0"]);

@@ -23,6 +23,8 @@ const SILENT: Duration = Duration::from_secs(60);
 pub(crate) enum State {
     /// Entries are due, and nothing moves.
     StandsStill,
+    /// As many entries are pending as may be: offers are refused.
+    Full,
     /// Payloads are ready, and nobody takes them.
     NobodyTakes,
     /// All receivers are held back.
@@ -49,6 +51,8 @@ impl State {
             && !queue.unknown.iter().any(|unknown| unknown.what == "next_due_in");
         if queue.overdue_for.is_some_and(|for_long| for_long >= late) {
             Self::StandsStill
+        } else if is_full(queue) {
+            Self::Full
         } else if queue.is_paused == Some(true) {
             Self::Paused
         } else if queue.ready.is_some_and(|ready| ready >= MANY) && has_no_receiver && is_known {
@@ -65,6 +69,7 @@ impl State {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::StandsStill => "stands still",
+            Self::Full => "full",
             Self::NobodyTakes => "nobody takes",
             Self::Paused => "paused",
             Self::DeadLetters => "dead letters",
@@ -75,7 +80,7 @@ impl State {
 
     pub(crate) fn style(self) -> Style {
         match self {
-            Self::StandsStill => AnsiColor::Red.on_default().bold(),
+            Self::StandsStill | Self::Full => AnsiColor::Red.on_default().bold(),
             Self::NobodyTakes | Self::DeadLetters => AnsiColor::Yellow.on_default(),
             Self::Paused | Self::Unknown => AnsiColor::Cyan.on_default(),
             Self::Ok => AnsiColor::Green.on_default(),
@@ -103,6 +108,14 @@ impl State {
                 };
                 format!("{overdue} been due for up to {for_long}, and {who}")
             }
+            Self::Full => {
+                let pending = queue.pending.unwrap_or_default();
+                let pending = human::counted(pending, "entry is", "entries are");
+                let most = human::count(queue.max_pending.unwrap_or_default());
+                format!(
+                    "{pending} pending, and at most {most} may be: offers and runs of schedules are refused. Start more consumers, or raise the limit: DelayedQueue::set_max_pending"
+                )
+            }
             Self::NobodyTakes => {
                 format!("{} ready, and no receiver is active: start a consumer", ready(queue))
             }
@@ -115,6 +128,11 @@ impl State {
             Self::Ok => return None,
         })
     }
+}
+
+/// Whether as many entries are pending as may be. A limit of 0, which no client sets, is none.
+pub(crate) fn is_full(queue: &Overview) -> bool {
+    queue.max_pending.is_some_and(|most| most > 0 && queue.pending >= Some(most))
 }
 
 fn ready(queue: &Overview) -> String {
@@ -153,6 +171,7 @@ pub(crate) fn is_unused(queue: &Overview) -> bool {
     counts.iter().all(|count| *count == Some(0))
         && queue.is_paused == Some(false)
         && queue.max_in_flight.is_none()
+        && queue.max_pending.is_none()
         && queue.rate_limit.is_none()
 }
 
@@ -216,6 +235,27 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_with_as_many_entries_as_it_may_have_is_full() {
+        let limited = |pending, most| {
+            queue(|queue| {
+                queue.pending = pending;
+                queue.max_pending = most;
+                queue.is_paused = Some(true);
+            })
+        };
+        assert_eq!(State::of(&limited(Some(4), Some(5))), State::Paused);
+        assert_eq!(State::of(&limited(None, Some(5))), State::Paused);
+        assert_eq!(State::of(&limited(Some(7), None)), State::Paused);
+        assert_eq!(State::of(&limited(Some(7), Some(0))), State::Paused, "it limits nothing");
+        let mut full = limited(Some(5), Some(5));
+        assert_eq!(State::of(&full), State::Full);
+        let text = State::Full.advice(&full).unwrap();
+        assert!(text.starts_with("5 entries are pending, and at most 5 may be: "), "{text}");
+        full.overdue_for = Some(5 * SECOND);
+        assert_eq!(State::of(&full), State::StandsStill, "that is why it is full");
+    }
+
+    #[test]
     fn what_is_unknown_is_not_ok() {
         for change in [
             |queue: &mut Overview| queue.pending = None,
@@ -237,6 +277,7 @@ mod tests {
         assert!(!is_absent(&queue(|queue| queue.transferring_processes = Some(1))));
         assert!(!is_absent(&queue(|queue| queue.pending = None)), "it may be there");
         assert!(!is_absent(&queue(|queue| queue.max_in_flight = Some(7))));
+        assert!(!is_absent(&queue(|queue| queue.max_pending = Some(7))));
     }
 
     #[test]

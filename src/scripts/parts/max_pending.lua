@@ -7,8 +7,8 @@ local function most_pending()
     return type(most) == 'string' and tonumber(most) or 0
 end
 
--- If there is no room for `more` entries: how many there is room for, and why. False if there is, or if `most` is nil: nobody has
--- looked.
+-- If there is no room for `more` entries: how many there may be, how many more there is room for, and `more`. The client makes a
+-- text of it. False if there is room, or if `most` is nil: nobody has looked.
 local function is_full(most, more)
     if not most or most == 0 or more <= 0 then
         return false
@@ -17,5 +17,5 @@ local function is_full(most, more)
     if more <= room then
         return false
     end
-    return string.format('FULL %.0f the queue may have %.0f pending entries, and has no room for this one', math.max(room, 0), most)
+    return string.format('FULL %.0f %.0f %.0f', most, math.max(room, 0), more)
 end

@@ -212,7 +212,7 @@ rows! {
         hides [];
     Q39 Error 2 "a schedule does not run",
         "`ZCOUNT` of the schedules: a next run that should have been stored a minute ago",
-        "Start a service that holds the delayed queue; one with the feature `cron`, if it is a cron expression",
+        "Start a service that holds the delayed queue; one with the feature `cron`, if it is a cron expression. If the queue is full: see Q44",
         hides [];
     Q40 Error 2 "schedules and their records differ",
         "1,000 fields and members each",
@@ -229,6 +229,10 @@ rows! {
     Q43 Information 1 "longer than what is checked",
         "`ZCARD` and `LLEN`: of a queue, the first 10,000 entries or 16 MiB are read",
         "The other entries are counted only",
+        hides [];
+    Q44 Warning 2 "the queue is full",
+        "`ZCARD`, and `max_pending` in the control hash: as many entries are pending as may be",
+        "Offers end with Full, and schedules do not run. Start more consumers, if entries are overdue or payloads ready; or change the limit: DelayedQueue::set_max_pending. `redelay list QUEUE` shows what is pending",
         hides [];
     K01 Information 1 "receipts of lost replies",
         "`SCAN`: 100 receipts or more that are older than a minute",

@@ -33,6 +33,7 @@ pub(crate) fn findings(look: &Look) -> Vec<Finding> {
         found.extend(pairs(look));
         found.extend(formats(look));
         found.extend(times(look));
+        found.extend(full(look));
     }
     let (set, list) = (look.key("timeout set"), look.key("ordered list"));
     let tag = of_tag(&look.overview.name);
@@ -232,6 +233,14 @@ fn times(look: &Look) -> Vec<Finding> {
         found.push(Finding::new(Code::Q03, format!("{} are overdue", entries(overdue))));
     }
     found
+}
+
+/// No room for offers and runs of schedules.
+fn full(look: &Look) -> Option<Finding> {
+    let overview = &look.overview;
+    let most = overview.max_pending.filter(|_| state::is_full(overview))?;
+    let pending = human::counted(overview.pending?, "entry is", "entries are");
+    Some(Finding::new(Code::Q44, format!("{pending} pending, and at most {} may be", human::count(most))))
 }
 
 fn ready(look: &Look) -> Option<Finding> {

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::human;
+use crate::state;
 
 use super::codes::Code;
 use super::finding::Finding;
@@ -141,10 +142,12 @@ fn schedules(look: &Look) -> Vec<Finding> {
     let late = look.details.late_schedules.map(|late| late.saturating_sub(orphans.schedules.len() as u64));
     if let Some(late) = is_some(late) {
         let text = human::counted(late, "schedule has", "schedules have");
-        found.push(Finding::new(
-            Code::Q39,
-            format!("{text} not stored the next run, and should have a minute ago"),
-        ));
+        let text = format!("{text} not stored the next run, and should have a minute ago");
+        found.push(match state::is_full(&look.overview) {
+            // Another service would not help.
+            true => Finding::new(Code::Q39, text + ": the queue is full").without_fix(),
+            false => Finding::new(Code::Q39, text),
+        });
     }
     if !orphans.schedules.is_empty() || !orphans.records.is_empty() {
         let text = format!(

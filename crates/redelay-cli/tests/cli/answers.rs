@@ -1,5 +1,7 @@
 //! Each command on a filled queue: for people, and as JSON.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use redelay_fixture::Server;
@@ -195,6 +197,71 @@ fn the_worst_queues_come_first() {
     assert!(redelay(&server, ["show", "late"]).ok().contains("no process transfers"));
     let some = redelay(&server, ["ls", "[a-b]", "--json"]).json();
     assert_eq!(some.iter().map(|queue| queue["queue"].as_str().unwrap()).collect::<Vec<_>>(), ["a"]);
+}
+
+/// A limit of pending entries is shown, and so is a queue that has reached it, and one that has nothing else.
+#[test]
+fn a_limit_of_pending_entries() {
+    let server = Server::start();
+    for queue in ["full", "limited"] {
+        server.cmd(["ZADD", &format!("redisson_delay_queue_timeout:{{{queue}}}"), "4102444800000", "junk"]);
+    }
+    for (queue, most) in [("full", "1"), ("limited", "2"), ("only", "3")] {
+        server.cmd(["HSET", &format!("redelay:control:{{{queue}}}"), "max_pending", most]);
+    }
+    let ls = redelay(&server, ["ls", "--json"]).json();
+    let states: Vec<_> =
+        ls.iter().map(|queue| [&queue["queue"], &queue["state"], &queue["max_pending"]]).collect();
+    let expected = [("full", "full", 1), ("limited", "ok", 2), ("only", "ok", 3)]
+        .map(|(name, state, most)| [Value::from(name), state.into(), most.into()]);
+    assert_eq!(states, expected.iter().map(|fields| fields.each_ref()).collect::<Vec<_>>(), "{ls:#?}");
+    let show = redelay(&server, ["show", "full"]).ok();
+    assert!(show.contains("full\n") && show.contains("1 entry is pending, and at most 1 may be"), "{show}");
+    assert!(redelay(&server, ["show", "only"]).ok().contains("at most 3 pending"));
+}
+
+/// Messages and dead letters say which job they are, if something travels with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_and_dead_letters_name_their_jobs() {
+    const JOBS: [&[u8]; 3] = [b"order 8", b"\xff\x01", b"order\x1b9"];
+    let server = Server::start();
+    let client = redelay::Client::connect(&server.url()).await.unwrap();
+    let ready = client.blocking_queue("orders", redelay::codec::String);
+    let delayed = client.delayed_queue(&ready);
+    let receiver = ready.receiver();
+    for (id, place) in JOBS.into_iter().zip(["in-flight", "waiting", "dead"]) {
+        for id in [Some(id), None] {
+            match id {
+                Some(id) => drop(delayed.offer(place, Duration::ZERO).id(id).until_done().await.unwrap()),
+                None => drop(delayed.offer(place, Duration::ZERO).await.unwrap()),
+            }
+            let message = receiver.receive().await.unwrap();
+            match place {
+                "in-flight" => std::mem::forget(message),
+                "waiting" => message.retry_after(super::HOUR).await.unwrap(),
+                _ => message.reject("no").await.unwrap(),
+            }
+        }
+    }
+    let jobs = ["order 8", "0xff01", "order\\x1b9"];
+    for (place, shown) in ["in-flight", "waiting", "dead"].into_iter().zip(jobs) {
+        let table = redelay(&server, ["list", "orders", place]).ok();
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[0].contains("  JOB  ") && lines.len() == 3, "{table}");
+        let named: Vec<_> = lines[1..].iter().filter(|line| line.contains(&format!("  {shown}  "))).collect();
+        assert_eq!(named.len(), 1, "{table}");
+    }
+    let ids = |place| {
+        let items = redelay(&server, ["list", "orders", place, "--json"]).json();
+        let mut ids: Vec<_> = items.into_iter().map(|item| item["job_id"].clone()).collect();
+        ids.sort_by_key(Value::is_null);
+        ids
+    };
+    assert_eq!(ids("in-flight"), ["order 8".into(), Value::Null]);
+    assert_eq!(ids("waiting"), ["0xff01".into(), Value::Null]);
+    assert_eq!(ids("dead"), ["order\u{1b}9".into(), Value::Null]);
+    drop(receiver);
+    client.shutdown().await;
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -54,6 +54,7 @@ async fn a_queue_in_gauges() {
     fill(&server).await;
     server.cmd(["ZADD", "redisson_delay_queue_timeout:{late}", "1", "SECRET"]);
     server.cmd(["RPUSH", "late", "SECRET"]);
+    server.cmd(["HSET", "redelay:control:{late}", "max_pending", "7"]);
     let words = "ACL SETUSER looks on >secret ~* -@all +@read +scan +time +ping +info +type +pubsub|channels \
         +pubsub|numsub +client";
     server.cmd(words.split_whitespace());
@@ -73,11 +74,13 @@ async fn a_queue_in_gauges() {
         ("redelay_queue_overdue_for_seconds{queue=\"orders\"}", 0.0),
         ("redelay_queue_transferring_processes{queue=\"late\"}", 0.0),
         ("redelay_queue_overdue{queue=\"late\"}", 1.0),
+        ("redelay_queue_max_pending{queue=\"late\"}", 7.0),
         ("redelay_queue_next_due_seconds{queue=\"late\"}", 0.0),
         ("redelay_queue_due_within{queue=\"late\",seconds=\"60\"}", 0.0),
     ] {
         assert_eq!(values.get(name), Some(&value), "{name}: {values:?}");
     }
+    assert!(!values.contains_key("redelay_queue_max_pending{queue=\"orders\"}"), "{values:?}");
     assert!(values["redelay_queue_overdue_for_seconds{queue=\"late\"}"] > 1e9);
     assert!(values["redelay_queue_next_due_seconds{queue=\"orders\"}"] > 60.0);
     let text = metrics(&program).unwrap();

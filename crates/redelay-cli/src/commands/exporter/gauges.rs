@@ -38,9 +38,12 @@ type Read = fn(&OfQueue) -> Option<f64>;
 /// Name, help, another label, and the value.
 type Gauge = (&'static str, &'static str, Option<(&'static str, &'static str)>, Read);
 
-const OF_QUEUES: [Gauge; 16] = [
+const OF_QUEUES: [Gauge; 17] = [
     ("redelay_queue_pending", "Entries with a due time, including overdue ones", None, |queue| {
         count(queue.overview.pending)
+    }),
+    ("redelay_queue_max_pending", "How many entries may be pending, if there is a limit", None, |queue| {
+        count(queue.overview.max_pending)
     }),
     ("redelay_queue_list_len", "Entries in the ordered list: as many as are pending", None, |queue| {
         count(queue.overview.list_len)

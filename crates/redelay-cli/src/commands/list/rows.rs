@@ -51,12 +51,16 @@ pub(super) enum Kind {
     /// In flight: until the lease ends. Waiting: until the next delivery is due.
     Unsettled {
         id: String,
+        /// As it is; what is not UTF-8, in hexadecimal digits behind `0x`. `null` if it is not known: nothing
+        /// travels with the job.
+        job_id: Option<String>,
         attempt: u32,
         first_received: Option<String>,
         remaining_ms: f64,
     },
     Dead {
         id: String,
+        job_id: Option<String>,
         reason: String,
         error: String,
         failed: u32,
@@ -103,21 +107,24 @@ pub(in crate::commands) struct Row {
 const PENDING: [Column; 3] =
     [Column::text("DUE").goes(4), Column::text("IN").goes(3), Column::long("ID").goes(5)];
 const READY: [Column; 1] = [Column::number("INDEX")];
-const IN_FLIGHT: [Column; 4] = [
+const IN_FLIGHT: [Column; 5] = [
     Column::long("ID"),
+    Column::long("JOB").goes(4),
     Column::number("ATTEMPT"),
     Column::text("FIRST RECEIVED").goes(3),
     Column::text("LEASE ENDS"),
 ];
-const WAITING: [Column; 4] = [
+const WAITING: [Column; 5] = [
     Column::long("ID"),
+    Column::long("JOB").goes(4),
     Column::number("ATTEMPT"),
     Column::text("FIRST RECEIVED").goes(3),
     Column::text("AGAIN"),
 ];
-const DEAD: [Column; 6] = [
+const DEAD: [Column; 7] = [
     Column::text("DIED").goes(3),
     Column::long("ID"),
+    Column::long("JOB").goes(5),
     Column::text("REASON"),
     Column::number("FAILED").goes(4),
     Column::number("LOST").goes(4),
@@ -150,6 +157,16 @@ pub(super) fn columns(what: What) -> &'static [Column] {
 
 /// How many characters of an id of random bytes people see.
 const ID: usize = 10;
+
+/// The id of a job in a document.
+fn job_id(id: Option<&Bytes>) -> Option<String> {
+    id.map(|id| std::str::from_utf8(id).map_or_else(|_| format!("0x{}", hex(id)), str::to_owned))
+}
+
+/// The same in a table.
+fn job_cell(id: Option<&Bytes>) -> Cell {
+    escape::text(&job_id(id).unwrap_or_default()).into()
+}
 
 /// Makes rows.
 pub(in crate::commands) struct Rows<'a> {
@@ -216,12 +233,14 @@ impl Rows<'_> {
         Row {
             item: Kind::Unsettled {
                 id: message.id.to_string(),
+                job_id: job_id(message.job_id.as_ref()),
                 attempt: message.attempt,
                 first_received: rfc_3339(message.first_received),
                 remaining_ms: message.remaining.as_secs_f64() * 1e3,
             },
             cells: vec![
                 message.id.to_string().into(),
+                job_cell(message.job_id.as_ref()),
                 message.attempt.to_string().into(),
                 self.out.time(message.first_received).into(),
                 human::until(message.remaining).into(),
@@ -235,6 +254,7 @@ impl Rows<'_> {
         Row {
             item: Kind::Dead {
                 id: letter.id.to_string(),
+                job_id: job_id(letter.job_id.as_ref()),
                 reason: letter.reason.clone(),
                 error: letter.error.clone(),
                 failed: letter.failed,
@@ -245,6 +265,7 @@ impl Rows<'_> {
             cells: vec![
                 self.out.time(letter.died).into(),
                 letter.id.to_string().into(),
+                job_cell(letter.job_id.as_ref()),
                 escape::text(&letter.reason).into(),
                 letter.failed.to_string().into(),
                 letter.lost.to_string().into(),

@@ -192,6 +192,10 @@ pub(super) const DAMAGES: &[Damage] = &[
         hset(server, &key("messages", q), ID, &record());
         zadd(server, &key("leases", q), now() + HOUR, LEASE);
     }),
+    ("full", "Q44", |server, q| {
+        add_sound(server, q);
+        server.cmd(["HSET", &key("control", q), "max_pending", "1"]);
+    }),
     ("the-clock-went-back", "Q29", |server, q| {
         add_sound(server, q);
         server.cmd(["HSET", &key("control", q), "back", &now().to_string()]);

@@ -98,6 +98,7 @@ async fn by_a_method(
         "Q30" | "Q32" | "Q33" => drop(ready.release_all().await?),
         "Q34" => drop(ready.dead_letters().requeue_all(10).await?),
         "Q37" => drop(ready.unconfirmed_pops(Duration::from_secs(60)).requeue_all(10).await?),
+        "Q44" => delayed.set_max_pending(Some(10)).await?,
         _ => {}
     }
     Ok(())

@@ -67,6 +67,29 @@ fn the_cause_is_found_and_nothing_else() {
 }
 
 #[test]
+fn a_full_queue_is_why_its_schedules_do_not_run() {
+    let server = sound();
+    add_sound(&server, "q");
+    server.cmd(["HSET", &super::key("control", "q"), "max_pending", "1"]);
+    let record = &b"every 3600000\n\n\x03hell\xef"[..];
+    server.cmd([&b"HSET"[..], super::key("schedule-records", "q").as_bytes(), b"nightly", record]);
+    server.cmd(["ZADD", &super::key("schedules", "q"), &(now() - 120_000).to_string(), "nightly"]);
+    let findings = doctor(&server.url(), &["q"]);
+    assert_eq!(codes(&findings)["q"], ["Q39", "Q44"], "{findings:#?}");
+    let of = |code: &str| findings.iter().find(|finding| finding["code"] == code).unwrap();
+    let text = of("Q39")["text"].as_str().unwrap();
+    assert!(text.ends_with(", and should have a minute ago: the queue is full"), "{text}");
+    assert!(!of("Q39").to_string().contains("Start a service"), "{findings:#?}");
+    assert_eq!(of("Q44")["text"], "1 entry is pending, and at most 1 may be");
+    assert_eq!(of("Q44")["commands"], serde_json::json!(["redelay list q"]));
+    // With room, it is another cause.
+    server.cmd(["HSET", &super::key("control", "q"), "max_pending", "2"]);
+    let findings = doctor(&server.url(), &["q"]);
+    assert_eq!(codes(&findings)["q"], ["Q39"], "{findings:#?}");
+    assert!(findings[0].to_string().contains("Start a service"), "{findings:#?}");
+}
+
+#[test]
 fn a_backlog_that_moves() {
     let server = sound();
     let fill = "for n = 1, 1500 do
