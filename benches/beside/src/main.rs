@@ -156,8 +156,9 @@ fn measure(options: &Options) -> Results {
     let server = Server::start(options.self_check.then_some(SLOWED));
     let machine = Machine::here(&server, &options.effort, options.command());
     let mut bench = Bench::start(options.effort, server, peers.present.clone(), measurements.len() as u64);
-    let mut all = Measured::default();
-    let mut failed = Vec::new();
+    let (tuning, tables) = (bench.tuning.clone(), Vec::new());
+    let (repeated, failed, contests, plots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut all = Results { machine, peers, tuning, repeated, failed, tables, contests, plots };
     for (name, measure) in measurements {
         // An hour of measurements must not be lost because one of them fails. The panic has said why.
         match catch_unwind(AssertUnwindSafe(|| measure(&mut bench))) {
@@ -166,25 +167,18 @@ fn measure(options: &Options) -> Results {
                 all.contests.extend(measured.contests);
                 all.plots.extend(measured.plots);
             }
-            Err(_) => failed.push(name.to_owned()),
+            Err(_) => all.failed.push(name.to_owned()),
         }
+        all.repeated = bench.repeated();
+        // Neither must they be if somebody ends the run, or the machine does.
+        write_json(&options.out, &all);
         bench.progress.inc(1);
         if bench.progress.is_hidden() {
             eprintln!("{name}: done after {:.0?}", bench.elapsed());
         }
     }
     bench.progress.finish_and_clear();
-    let Measured { tables, contests, plots } = all;
-    Results {
-        machine,
-        peers,
-        tuning: bench.tuning.clone(),
-        repeated: bench.repeated(),
-        failed,
-        tables,
-        contests,
-        plots,
-    }
+    all
 }
 
 /// Writes the results. Returns the report.
@@ -196,10 +190,14 @@ fn write(results: &Results, options: &Options) -> String {
     report::markdown(results, &options.out)
 }
 
-fn write_to(folder: &Path, report: &str, results: &Results) {
+fn write_json(folder: &Path, results: &Results) {
     fs::create_dir_all(folder).expect("a folder for the results");
     let json = serde_json::to_string_pretty(results).expect("results are JSON");
     fs::write(folder.join("results.json"), json + "\n").expect("a file of results");
+}
+
+fn write_to(folder: &Path, report: &str, results: &Results) {
+    write_json(folder, results);
     fs::write(folder.join(report), report::markdown(results, folder)).expect("a report");
     for plot in &results.plots {
         plot::draw(plot, folder).unwrap_or_else(|error| panic!("{}: {error}", plot.file));
