@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use redelay::delayed_queue::Offered;
+use redelay::delayed_queue::{JobState, Offered};
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until_async, until_async_within};

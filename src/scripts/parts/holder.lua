@@ -34,7 +34,8 @@ local function holder_of(id, field, now)
             return holder
         end
         holder.state = 'dead'
-        return redis.call('ZSCORE', KEYS.dead, holder.message) and holder
+        -- Its content is the letter. The set of letters may have been deleted by hand, and is soon complete again.
+        return redis.call('HEXISTS', KEYS.dead_messages, holder.message) == 1 and holder
     end
 end
 

@@ -4,6 +4,7 @@
 //!   with the real scripts on real servers.
 //! * [`model`]: what happens to jobs, within bounds.
 //! * [`properties`]: what must hold in every state.
+//! * `removals`: what redelay removes, and the jobs that it forgets.
 //!
 //! The unit of time is longer than a lease, and than what clocks differ by. A failover that loses the last
 //! writes takes the server back to a state that was visited before; what receivers then settle is not held,
@@ -11,4 +12,5 @@
 
 pub mod model;
 pub mod properties;
+mod removals;
 pub mod server;

@@ -39,6 +39,8 @@ pub struct Bounds {
     pub strangers: u8,
     /// How often somebody requeues, removes or releases something.
     pub operations: u8,
+    /// How often somebody removes what is pending or ready.
+    pub removals: u8,
     /// How many messages one call claims.
     pub claims: Vec<usize>,
     /// How receivers settle.
@@ -62,6 +64,7 @@ impl Bounds {
             java: 0,
             strangers: 0,
             operations: 0,
+            removals: 0,
             claims: vec![1],
             verbs: vec![Verb::Ack, Verb::Retry(0), Verb::Reject],
         }
@@ -100,6 +103,16 @@ pub enum Event {
         /// For long enough.
         are_gone: bool,
     },
+    /// Somebody takes an entry.
+    Poll,
+    /// Somebody removes an entry.
+    RemoveEntry(Payload),
+    /// Somebody removes all entries.
+    Clear,
+    /// Somebody removes a ready payload.
+    RemovePayload(Payload),
+    /// Somebody removes all that are ready, and that wake nobody.
+    ClearReady,
     /// A pass of the sweep.
     Sweep,
     /// Java offers a payload, which is ready at once.
@@ -140,6 +153,8 @@ pub struct Left {
     pub java: u8,
     /// What operators do.
     pub operations: u8,
+    /// What is removed.
+    pub removals: u8,
 }
 
 impl State {
@@ -155,6 +170,7 @@ impl State {
                 reschedules: bounds.reschedules,
                 java: bounds.java,
                 operations: bounds.operations,
+                removals: bounds.removals,
             },
         }
     }
@@ -220,6 +236,15 @@ impl State {
                 self.end_requested(ended);
                 Outcome::Count(released)
             }
+            Event::Poll => self.removal(|server| u8::from(server.poll(protocol))),
+            Event::RemoveEntry(payload) => {
+                self.removal(|server| u8::from(server.remove_entry(protocol, *payload)))
+            }
+            Event::Clear => self.removal(|server| server.clear(protocol)),
+            Event::RemovePayload(payload) => {
+                self.removal(|server| u8::from(server.remove_payload(protocol, *payload)))
+            }
+            Event::ClearReady => self.removal(|server| server.clear_ready(protocol)),
             Event::Sweep => Outcome::Count(self.server.sweep(protocol)),
             Event::JavaOffer(payload) => {
                 self.server.target.push(*payload);
@@ -241,8 +266,17 @@ impl State {
         self.left.operations = self.left.operations.saturating_sub(1);
     }
 
+    fn removal(&mut self, act: impl FnOnce(&mut Server) -> u8) -> Outcome {
+        self.left.removals = self.left.removals.saturating_sub(1);
+        self.taken(act)
+    }
+
     fn java(&mut self, act: impl FnOnce(&mut Server) -> u8) -> Outcome {
         self.left.java = self.left.java.saturating_sub(1);
+        self.taken(act)
+    }
+
+    fn taken(&mut self, act: impl FnOnce(&mut Server) -> u8) -> Outcome {
         let count = act(&mut self.server);
         self.owed -= count as i8;
         Outcome::Count(count)
@@ -335,6 +369,13 @@ impl Bounds {
             events.extend(server.dead.keys().map(|id| Event::Requeue(*id)));
             events.extend(server.dead.keys().chain(server.messages.keys()).map(|id| Event::Remove(*id)));
             events.extend([Event::Release { are_gone: false }, Event::Release { are_gone: true }]);
+        }
+        if state.left.removals > 0 {
+            events.extend([Event::Poll, Event::Clear, Event::ClearReady]);
+            let payloads: BTreeSet<_> = server.list.iter().map(|entry| entry.1).collect();
+            events.extend(payloads.into_iter().map(Event::RemoveEntry));
+            let payloads: BTreeSet<_> = server.target.iter().copied().collect();
+            events.extend(payloads.into_iter().map(Event::RemovePayload));
         }
         if state.strangers < usize::from(self.strangers) {
             let payloads: BTreeSet<_> = self.ids.iter().flatten().copied().collect();

@@ -41,6 +41,8 @@ pub struct Protocol {
     pub sweeps_look_for_messages: bool,
     /// A sweep compares the notes of equal payloads with how many of these are ready.
     pub sweeps_count_payloads: bool,
+    /// What redelay removes takes its note and its id with it.
+    pub removals_forget: bool,
     /// A claim knows by the field that nothing travels with the pending entry.
     pub tells_plain_entries: bool,
     /// Keys have the times of the offers. Without them, there are fewer states.
@@ -61,6 +63,7 @@ impl Protocol {
         sweeps_look_for_letters: true,
         sweeps_look_for_messages: true,
         sweeps_count_payloads: true,
+        removals_forget: true,
         tells_plain_entries: true,
         knows_offers: false,
     };
@@ -322,7 +325,7 @@ impl Server {
         }
     }
 
-    fn remove_first_note(&mut self, payload: Payload) {
+    pub(super) fn remove_first_note(&mut self, payload: Payload) {
         if let Some((first, others)) = self.notes.get_mut(&payload) {
             match others.pop_first() {
                 Some(next) => *first = next,
@@ -355,7 +358,7 @@ impl Server {
     }
 
     /// What travelled with the job of this field does so no longer.
-    fn remove_note_of(&mut self, id: JobId, field: Field) -> Option<Note> {
+    pub(super) fn remove_note_of(&mut self, id: JobId, field: Field) -> Option<Note> {
         match field {
             Field::Entry { kind: kind @ (Kind::Free | Kind::Holds), due, payload, .. } => {
                 self.remove_note(payload, due, id, kind == Kind::Holds)
@@ -539,7 +542,7 @@ impl Server {
         true
     }
 
-    fn forget_entry(&mut self, entry: (JobId, Payload)) -> bool {
+    pub(super) fn forget_entry(&mut self, entry: (JobId, Payload)) -> bool {
         self.list.retain(|other| *other != entry);
         self.pending.remove(&entry).is_some()
     }

@@ -78,6 +78,13 @@ mod what_holds {
     }
 
     #[test]
+    fn removals() {
+        let kinds = vec![Kind::Plain, Kind::Holds];
+        visit("jobs, removals of one id", Bounds { removals: 2, kinds, ticks: 3, offers: 3, ..now() });
+        visit("jobs, removals", Bounds { removals: 2, ..equal() });
+    }
+
+    #[test]
     fn equal_payloads_and_operations() {
         visit("jobs, operations", Bounds { operations: 1, verbs: verbs(), ..equal() });
     }
@@ -140,6 +147,12 @@ mod without {
         without("sweeps leave ids", protocol, Bounds { operations: 1, ..now() }, SWEPT);
         let protocol = Protocol { sweeps_count_payloads: false, ..Protocol::NOW };
         without("sweeps do not count", protocol, Bounds { java: 1, ..equal() }, NOTED);
+    }
+
+    #[test]
+    fn removals() {
+        let protocol = Protocol { removals_forget: false, ..Protocol::NOW };
+        without("removals leave jobs", protocol, Bounds { removals: 1, ..now() }, NOTED);
     }
 
     #[test]

@@ -14,12 +14,14 @@ use redelay_support::{
     ORDERED_LIST, QUARANTINE, RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
-use crate::{Bytes, CHANNEL_OF_RETRIES, CLOCK, EPOCH, OF_RECEIVE, command, script, text};
+use crate::{Bytes, CHANNEL_OF_RETRIES, CLOCK, EPOCH, OF_RECEIVE, OF_REMOVALS, command, script, text};
 
 /// The model's unit of time is longer than a lease, and than what clocks differ by.
 const UNIT_MS: i64 = 3_600_000;
 const LEASE_MS: i64 = 30_000;
 const RECEIPT: &str = "redelay:offered:{q}:1";
+/// The keys of the scripts that remove ready payloads.
+const OF_READY: [&str; 5] = [TARGET, TIMEOUT_SET, JOBS, NOTES, MORE_NOTES];
 /// Before the id.
 const THROTTLE: &str = "redelay:throttle:{q}:id:";
 /// The keys of `OFFER_HELD`, but for the receipt.
@@ -234,6 +236,12 @@ impl Real {
             "REMOVE_DEAD",
             "REMOVE_MESSAGE",
             "RELEASE_ALL",
+            "POLL",
+            "FORGET_JOBS",
+            "REMOVE",
+            "CLEAR",
+            "REMOVE_FIRST",
+            "CLEAR_READY",
         ];
         let scripts = names.into_iter().map(|name| (name, script(name))).collect();
         Self { connection: server.redis(), scripts, clock: 0, calls: 0, _server: server }
@@ -515,6 +523,25 @@ impl Real {
                 ];
                 int(&self.call("SWEEP_JOBS", &keys, &[b"1000".into()])[0])
             }
+            Event::Poll => {
+                let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, "redelay:popped:{q}", SCRATCH, NOTES];
+                let reply = self.call("POLL", &keys, &["1", "1000", "poll", ""].map(Into::into));
+                self.plain(&[b"DEL", b"redelay:popped:{q}"]);
+                let Some(Value::BulkString(entry)) = reply.get(3) else { return Outcome::Count(0) };
+                if int(&reply[2]) == 1 {
+                    self.call("FORGET_JOBS", &[TIMEOUT_SET, JOBS, NOTES, MORE_NOTES], &[entry.clone()]);
+                }
+                1
+            }
+            Event::RemoveEntry(payload) => {
+                let arguments = ["first", "-1", "no entry", &payload.to_string()].map(Into::into);
+                int(&self.call("REMOVE", &OF_REMOVALS, &arguments)[0])
+            }
+            Event::Clear => int(&self.call("CLEAR", &OF_REMOVALS, &[])[0]),
+            Event::RemovePayload(payload) => {
+                int(&self.call("REMOVE_FIRST", &OF_READY, &[payload.to_string().into()])[0])
+            }
+            Event::ClearReady => int(&self.call("CLEAR_READY", &OF_READY, &[])[0]),
             Event::JavaTake => pop(self.plain(&[b"LPOP", TARGET.as_bytes()])),
             Event::JavaPoll => match before.list.first() {
                 Some(first) => self.java_forget(&entry(first.0, first.1)),
@@ -648,8 +675,8 @@ fn the_model_of_jobs_does_what_the_scripts_do() {
             // Java is not always there.
             let java = u8::from(seed % 2 == 0);
             let bounds = Bounds { strangers: java * 3, ..bounds.clone() };
-            let [reschedules, operations] = [0; 2].map(|_| u8::from(random.u8(..4) == 0));
-            state.left = Left { offers: 1, reschedules, java, operations };
+            let [reschedules, operations, removals] = [0; 3].map(|_| u8::from(random.u8(..4) == 0));
+            state.left = Left { offers: 1, reschedules, java, operations, removals };
             let is_offer = |event: &Event| matches!(event, Event::Offer(_));
             let wants_offer = random.u8(..4) == 0;
             let events = bounds.events(&state).into_iter().filter(|event| is_offer(event) == wants_offer);

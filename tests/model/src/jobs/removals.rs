@@ -1,0 +1,75 @@
+//! What redelay removes, and the jobs that it forgets.
+
+use super::server::{Field, JobId, Payload, Protocol, Server};
+
+impl Server {
+    /// `REMOVE`, of the first entry with this payload. Returns whether there was one.
+    pub fn remove_entry(&mut self, protocol: &Protocol, payload: Payload) -> bool {
+        let entry = self.list.iter().find(|entry| entry.1 == payload).copied();
+        entry.is_some_and(|entry| self.forget_entry(entry) && self.forget_job(protocol, entry))
+    }
+
+    /// `POLL`, of one, and `FORGET_JOBS`. Returns whether there was one.
+    pub fn poll(&mut self, protocol: &Protocol) -> bool {
+        let travels = !self.notes.is_empty();
+        let first = self.list.first().copied();
+        first.is_some_and(|entry| self.forget_entry(entry) && (!travels || self.forget_job(protocol, entry)))
+    }
+
+    /// `CLEAR`. Returns how many there were.
+    pub fn clear(&mut self, protocol: &Protocol) -> u8 {
+        let (travels, entries) = (!self.notes.is_empty(), std::mem::take(&mut self.list));
+        self.pending.clear();
+        for entry in entries.iter().filter(|_| travels) {
+            self.forget_job(protocol, *entry);
+        }
+        entries.len() as u8
+    }
+
+    /// `REMOVE_FIRST`. Returns whether there was such a payload.
+    pub fn remove_payload(&mut self, protocol: &Protocol, payload: Payload) -> bool {
+        let Some(at) = self.target.iter().position(|one| *one == payload) else { return false };
+        self.target.remove(at);
+        self.forget_ready(protocol, payload);
+        true
+    }
+
+    /// `CLEAR_READY`. Returns how many there were.
+    pub fn clear_ready(&mut self, protocol: &Protocol) -> u8 {
+        let payloads = std::mem::take(&mut self.target);
+        payloads.iter().for_each(|payload| self.forget_ready(protocol, *payload));
+        payloads.len() as u8
+    }
+
+    /// The job that was this entry is gone. Always true, as the entry was there.
+    fn forget_job(&mut self, protocol: &Protocol, (id, payload): (JobId, Payload)) -> bool {
+        let field = self.jobs.get(&id).copied();
+        let is_its = matches!(field, Some(Field::Entry { payload: other, .. }) if other == payload);
+        if let Some(field) = field.filter(|_| is_its && protocol.removals_forget) {
+            self.remove_note_of(id, field);
+            self.jobs.remove(&id);
+        }
+        true
+    }
+
+    /// The job that was due first with this payload, and is not pending, is gone.
+    fn forget_ready(&mut self, protocol: &Protocol, payload: Payload) {
+        let Some((first, others)) = self.notes.get(&payload).filter(|_| protocol.removals_forget) else {
+            return;
+        };
+        let is_ready = |id: JobId| !self.pending.contains_key(&(id, payload));
+        let (first, later) = (*first, others.iter().find(|note| is_ready(note.id)).copied());
+        let id = if is_ready(first.id) {
+            self.remove_first_note(payload);
+            first.id
+        } else if let Some(note) = later {
+            self.notes.get_mut(&payload).expect("notes").1.remove(&note);
+            note.id
+        } else {
+            return;
+        };
+        if matches!(self.jobs.get(&id), Some(Field::Entry { payload: other, .. }) if *other == payload) {
+            self.jobs.remove(&id);
+        }
+    }
+}
