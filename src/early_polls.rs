@@ -30,7 +30,7 @@ const AT_A_TIME: usize = 1024;
 pub(crate) struct Polled {
     keys: Keys,
     entries: Vec<Entry>,
-    /// Something may travel with some of them.
+    /// Some of them may be jobs.
     are_jobs: bool,
 }
 
@@ -88,23 +88,28 @@ impl EarlyPolls {
         self.tasks.spawn_on(task, self.conn.runtime()).await.unwrap_or(Err(OpError::Closed))
     }
 
-    /// Forgets which jobs these entries are, which the caller has. A caller that is dropped here has lost
-    /// them, so a task does it. What it does not do, a sweep does.
-    pub(crate) async fn forget_jobs(&self, polled: &Polled) {
+    /// Forgets which jobs these entries are, which the caller has. A task does it: a caller that waited here,
+    /// and were dropped, would lose them. What it does not do, a sweep does.
+    pub(crate) fn forget_jobs(&self, polled: &Polled) {
         if !polled.are_jobs {
             return;
         }
         let (conn, keys) = (self.conn.clone(), polled.keys.clone());
-        let entries: Vec<_> = polled.entries.iter().map(|entry| entry.bytes.clone()).collect();
+        // The ids alone: the payloads may be long.
+        let job = |entry: &Entry| {
+            let id = entry::parts(&entry.bytes)?.id;
+            Some([Bytes::copy_from_slice(id), entry.score.clone()])
+        };
+        let jobs: Vec<_> = polled.entries.iter().filter_map(job).collect();
         let task = async move {
-            for part in entries.chunks(CALL) {
-                let call = scripts::FORGET_JOBS.of(&keys, None).args(part.iter().cloned());
+            for part in jobs.chunks(CALL) {
+                let call = scripts::FORGET_JOBS.of(&keys, None).args(part.iter().flatten().cloned());
                 if call.idempotent().run(&conn).await.is_err() {
                     break;
                 }
             }
         };
-        let _ = self.tasks.spawn_on(task, self.conn.runtime()).await;
+        self.tasks.spawn_on(task, self.conn.runtime());
     }
 
     /// Ends the polls that wait for their turn, returns what has not been read, and waits for that, up to the
@@ -141,10 +146,10 @@ impl Polled {
 
     /// One call of the script. Returns whether it came to the end of the list.
     async fn call(&mut self, conn: &Conn, most: usize, claims: &mut Vec<ClaimId>) -> Result<bool, OpError> {
-        let (keys, claim, [notes, _]) = (&self.keys, claims::new_id(), self.keys.notes());
+        let (keys, claim) = (&self.keys, claims::new_id());
         let (set, list) = (keys.timeout_set(), keys.ordered_list());
         let call = scripts::POLL
-            .on(&[set, list, keys.quarantine(), keys.claims(), keys.scratch(), &notes])
+            .on(&[set, list, keys.quarantine(), keys.claims(), keys.scratch(), &keys.jobs()])
             .number(most)
             .number(KEPT_MS)
             .arg(claim.clone())

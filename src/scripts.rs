@@ -61,16 +61,16 @@ scripts! {
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "dd2133c299db6d3faf4b9da3670b806d2c21e9d0",
+    OFFER_HELD: "d00454d65ab59eb808c53953a61e79bf4641ece8",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "27dfe0126ffd3cd13439ca3f7d78afa782ba9597",
+    CANCEL_JOBS: "d2695d583b270efe80cfd356974ce05662cb3f40",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "b4ccf0d91be7e8dbb4e60971a033c8c7eac3796e",
+    JOB_STATES: "cce42129bb30ce31594549eb958cb4def0a4c875",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
@@ -79,7 +79,7 @@ scripts! {
     SWEEP_JOBS: "636868d4f9cfd5eb99bd641f54ebb1db98265acc",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "986ad9ed0c61a9cf68e2f8209fa501ef803e0fa8",
+    RESCHEDULE_JOB: "e4b5c71e886f8f1ea53dbc60ce15a777613c7153",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
@@ -87,14 +87,14 @@ scripts! {
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
-    CANCEL: "68713b53b0eef3883ec9c9b20879e9338afa1e12",
+    CANCEL: "55aeb7d283be6f3cce7ec86dc416f794976c1437",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
     RESCHEDULE: "50e9c96b2a772728104e5e7d1285d332c13a34be", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
-    POLL: "f7c95d2a65c363a16df0f449caf925f317061f9f",
-        [timeout_set, ordered_list, quarantine, claims, scratch, notes],
+    POLL: "20a1d3bbd37d8d3ae7520a2502160030228fd16d",
+        [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
-    FORGET_JOBS: "d44017dc64c1012345f0f495a7f61557acdf5a76",
+    FORGET_JOBS: "bbcfdcb95e52fd0d1355e7a420a07e36322ba553",
         [timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/forget", "forget_jobs"];
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
@@ -109,34 +109,34 @@ scripts! {
     CONTAINS_READY: "d8cd04287eec875c0d099eb9290e32976d657e5f",
         [list],
         ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: "c398ecb2107608c88b12039d6b07fce221271daf",
+    REMOVE: "66a56c5badacb432c6eaf7c1cbcc26b059493edc",
         [timeout_set, list, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "remove"];
-    REMOVE_READY: "9d99abdb4bf73b28148fecbe8ad054f80404416a",
+    REMOVE_READY: "032a5b246e12243f1ab22f5449b35fe0bcae2846",
         [list, scratch, timeout_set, jobs, notes, more_notes],
-        ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "remove_ready"];
-    REMOVE_FIRST: "03e99252c720a8696d6f0078d5a0e024e44e85fb",
+        ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_ready"];
+    REMOVE_FIRST: "d003994ae4bc601b19450e5de166a18df8714956",
         [target, timeout_set, jobs, notes, more_notes],
-        ["parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "remove_first"];
-    CLEAR: "7dbb2f2584c0ef61773df65ac36c78f3b9cd21bd",
+        ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_first"];
+    CLEAR: "c8dfe40ae25c3e1abf6651d0aee26352d3c5bf8d",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
-    CLEAR_READY: "c5aff98850c90047bdf6ade6e606368a33121e2b",
+    CLEAR_READY: "3fee933a951c00cf3124ba3f595fba16bd6188e8",
         [target, timeout_set, jobs, notes, more_notes],
-        ["parts/job_bytes", "parts/field", "parts/note", "parts/forget_ready", "clear_ready"];
+        ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: "4d76722f273cb859497c2d1e61a822e3ec23d2bc",
+    POLL_LAST_AND_OFFER_FIRST_TO: "50edb58b56e5b11f20842257482a84fdb09c0714",
         [timeout_set, ordered_list, quarantine, destination, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "poll_last_and_offer_first_to"];
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "d7e7cf770600792edb4929be557d40c43e1a192b",
+    RECEIVE: "46173788c4b3eafe9604626cebf40b1488fa72e7",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
-         "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
+         "receive/settle", "receive/recover", "receive/limits", "parts/travelling", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],
         ["parts/behind", "read_messages"];

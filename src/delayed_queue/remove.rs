@@ -94,7 +94,7 @@ impl<T: 'static> DelayedQueue<T> {
         let polled = self.queue.engine.early_polls.poll(&self.queue.conn, &self.queue.keys, n).await;
         let polled = polled.and_then(|held| held.read().ok_or(OpError::Closed));
         let polled = polled.map_err(|error| op.failed(error))?;
-        self.queue.engine.early_polls.forget_jobs(&polled).await;
+        self.queue.engine.early_polls.forget_jobs(&polled);
         Ok(polled.into_payloads().map(|payload| op.decode(&*self.codec, payload)).collect())
     }
 

@@ -89,14 +89,16 @@ impl Op<'_> {
         }
     }
 
-    /// Deletes everything, in as many parts as the script says, and returns whether there was anything.
+    /// Deletes as much as there is at the first call, in parts, and returns whether there was anything.
     pub(crate) async fn clear_in_parts(self, call: impl Fn() -> Call) -> Result<bool> {
-        let mut removed = 0;
+        let (mut removed, mut all) = (0, None);
         loop {
             let parts = self.run(call()).await.and_then(|reply| self.parts(reply));
-            let [count, more] = parts.map_err(|error| error.after_parts(removed, "payloads were removed"))?;
+            let [count, left] = parts.map_err(|error| error.after_parts(removed, "payloads were removed"))?;
             removed += self.len(count)?;
-            if self.int(more)? == 0 {
+            let left = self.len(left)?;
+            // Others may offer faster than this removes.
+            if left == 0 || removed >= *all.get_or_insert(removed + left) {
                 return Ok(removed > 0);
             }
         }

@@ -1,14 +1,18 @@
--- Forgets jobs whose entries were polled, unless these are pending again.
+-- Forgets jobs whose entries were polled, unless these are pending again, or are other jobs by now.
 -- KEYS   1 timeout set   2 jobs   3 notes   4 more notes
--- ARGV   1.. entries, up to 1,000
--- Reply  how many were jobs
+-- ARGV   1.. id, score, id, score, ..., up to 1,000 pairs: those of the entries
+-- Reply  how many are forgotten
 -- Cost   O(log n) for each
-local scores, gone = redis.call('ZMSCORE', KEYS.timeout_set, unpack(ARGV)), {}
-for i, entry in ipairs(ARGV) do
-    if not scores[i] then
-        gone[#gone + 1] = entry
+local entries = {}
+for i = 1, #ARGV, 2 do
+    local field = redis.call('HGET', KEYS.jobs, ARGV[i])
+    if field and has_entry(field) and due_of(field) == tonumber(ARGV[i + 1]) then
+        local entry = entry_of(field)
+        if not redis.call('ZSCORE', KEYS.timeout_set, entry) then
+            entries[#entries + 1] = entry
+        end
     end
 end
-local ids, fields = jobs_of(gone)
+local ids, fields = jobs_of(entries)
 forget(ids, fields)
 return #ids

@@ -1,17 +1,17 @@
 -- Takes the entries offered first out of the queue, before they are due. A lost reply loses none of them.
--- KEYS   1 timeout set   2 ordered list   3 quarantine   4 claims   5 scratch   6 notes
+-- KEYS   1 timeout set   2 ordered list   3 quarantine   4 claims   5 scratch   6 jobs
 -- ARGV   1 most entries, 1..1000   2 ms for which claims are kept   3 id of this poll
 --        4 id of an earlier poll whose reply has arrived, or ''
--- Reply  {how many were quarantined, 1 if it came to the end of the list, else 0, 1 if something may travel with entries, else 0, entry,
+-- Reply  {how many were quarantined, 1 if it came to the end of the list, else 0, 1 if some may be jobs, else 0, entry,
 --        score or '', entry, score or '', ...}
 -- Cost   O(log n) per entry. The one with which 1 MB is exceeded is the last
 local BYTES = 1048576
 -- What the client does not take comes back as the job that it is. Those that it takes, it forgets: see forget_jobs.lua.
-local notes = redis.pcall('HLEN', KEYS.notes)
-local travels = type(notes) == 'number' and math.min(notes, 1) or 0
+local jobs = redis.pcall('HLEN', KEYS.jobs)
+local are_jobs = type(jobs) == 'number' and math.min(jobs, 1) or 0
 local polled = claimed(ARGV[3])
 if polled then
-    return {0, 0, travels, unpack(polled)}
+    return {0, 0, are_jobs, unpack(polled)}
 end
 local most, read, is_end, malformed = tonumber(ARGV[1]), 0, false, {}
 local bytes, count, longest = 0, 16, 1
@@ -56,4 +56,4 @@ for i = 1, #malformed, 2 do
     redis.call('ZREM', KEYS.timeout_set, malformed[i + 1])
 end
 redis.call('LTRIM', KEYS.ordered_list, read, -1)
-return {#malformed / 2, is_end and 1 or 0, travels, unpack(polled)}
+return {#malformed / 2, is_end and 1 or 0, are_jobs, unpack(polled)}

@@ -4,11 +4,9 @@
 -- Reply  1, or 0 if there is none
 -- Cost   a native scan of the list from its head
 redis.call('LLEN', KEYS.target)
-local travels = notes_are_there()
-if redis.call('LREM', KEYS.target, 1, ARGV[1]) == 0 then
-    return 0
+local are_jobs = are_jobs_there()
+local removed = redis.call('LREM', KEYS.target, 1, ARGV[1])
+if removed == 1 and are_jobs then
+    forget_ready({ARGV[1]})
 end
-if travels then
-    forget_ready(ARGV[1])
-end
-return 1
+return removed

@@ -16,13 +16,12 @@ local next = search(tonumber(ARGV[2]), function(element, position)
     end
 end)
 if #positions > 0 then
-    local travels = notes_are_there()
+    local are_jobs = are_jobs_there()
     ensure_permitted({'LREM'}, {})
     redis.call('LSET', KEYS.list, positions[1], found[1]) -- changes nothing, but fails without the permission
     remove_at(positions, ARGV[3])
-    -- The search began at the tail. The first ones of the list were due first.
-    for i = travels and #found or 0, 1, -1 do
-        forget_ready(found[i])
+    if are_jobs then
+        forget_ready(found)
     end
 end
 return {#positions, next}

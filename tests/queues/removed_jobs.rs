@@ -1,15 +1,18 @@
 //! What redelay removes is no job any more: nothing that travelled with it reaches an equal payload that is
 //! offered later, and its id is free.
 
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use redelay::delayed_queue::{Cancelled, Offered};
 use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, ErrorKind};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{Boxed, HOUR, JOBS, MINUTE, MORE_NOTES, NOTES, ms, soon, still_text_queues};
+use redelay_support::{
+    HOUR, JOBS, MINUTE, MORE_NOTES, NOTES, ORDERED_LIST, TIMEOUT_SET, ms, soon, still_text_queues,
+};
 
-type Removal = for<'a> fn(&'a BlockingQueue<String>, &'a DelayedQueue<String>) -> Boxed2<'a>;
-type Boxed2<'a> = std::pin::Pin<Box<dyn Future<Output = redelay::Result<bool>> + Send + 'a>>;
+type Removal = for<'a> fn(&'a BlockingQueue<String>, &'a DelayedQueue<String>) -> Removed<'a>;
+type Removed<'a> = std::pin::Pin<Box<dyn Future<Output = redelay::Result<bool>> + Send + 'a>>;
 
 async fn receive(queue: &BlockingQueue<String>) -> Delivery<String> {
     soon(queue.receiver().receive()).await.unwrap()
@@ -60,7 +63,8 @@ async fn is_forgotten(
     delayed: &DelayedQueue<String>,
     what: &str,
 ) {
-    assert_eq!(left(server), (0, 0, 0), "{what}");
+    // After a poll, a task forgets it.
+    until_async(what, || async { left(server) == (0, 0, 0) }).await;
     assert_eq!(delayed.job("a").state().await.unwrap(), None, "{what}");
     tokio::time::sleep(ms(20)).await;
     ready.put("1").await.unwrap();
@@ -141,6 +145,7 @@ async fn a_cancel_of_a_removed_job_removes_no_equal_payload() {
     for (what, removal) in OF_PENDING {
         delayed.offer("1", ms(5)).id("a").until_done().await.unwrap();
         assert!(removal(&ready, &delayed).await.unwrap(), "{what}");
+        until_async("it is forgotten", || async { left(&server) == (0, 0, 0) }).await;
         ready.put("1").await.unwrap();
         assert_eq!(delayed.job("a").cancel().await.unwrap(), Cancelled::NotFound, "{what}");
         assert_eq!(ready.poll().await.unwrap().as_deref(), Some("1"), "{what}");
@@ -148,28 +153,117 @@ async fn a_cancel_of_a_removed_job_removes_no_equal_payload() {
     client.shutdown().await;
 }
 
-/// A poll whose caller is gone has taken nothing: the entry comes back as the job that it was.
+/// A poll whose caller is gone has taken nothing, wherever it was dropped: the entry comes back as the job that
+/// it was.
 #[tokio::test]
 async fn a_poll_that_nobody_reads_leaves_the_job_as_it_is() {
     let server = Server::start();
     let (client, ready, delayed) = still_text_queues(&server).await;
-    delayed.offer("1", HOUR).id("a").header("n", "v").until_done().await.unwrap();
-    for _ in 0..20 {
-        let mut poll: Boxed<_> = Box::pin({
-            let delayed = delayed.clone();
-            async move { delayed.poll().await }
-        });
-        // Begun, and dropped.
-        assert!(futures::poll!(poll.as_mut()).is_pending());
+    let offer = async || {
+        let offer = delayed.offer("1", HOUR).id("a").header("n", "v").until_done();
+        assert!(matches!(offer.await.unwrap(), Offered::Stored(_)));
+    };
+    offer().await;
+    // It is dropped after one poll of its future, after two, and so on until it is done.
+    for polls in 1..1000 {
+        let mut poll = Box::pin(delayed.poll());
+        let mut taken = None;
+        for _ in 0..polls {
+            if let Poll::Ready(done) = futures::poll!(poll.as_mut()) {
+                taken = Some(done.unwrap());
+                break;
+            }
+            tokio::time::sleep(ms(1)).await;
+        }
         drop(poll);
+        if let Some(taken) = taken {
+            assert!(polls > 1 && taken.as_deref() == Some("1"), "{polls}");
+            until_async("it is forgotten", || async { left(&server) == (0, 0, 0) }).await;
+            offer().await;
+            break;
+        }
         until_async("it is pending again", || async { delayed.len().await.unwrap() == 1 }).await;
+        assert_eq!(left(&server), (1, 1, 0), "{polls}");
     }
-    assert_eq!(left(&server), (1, 1, 0));
     assert!(delayed.job("a").run_now().await.unwrap());
     transfer(&client, &ready, 1).await;
     let delivery = receive(&ready).await;
     assert_eq!((delivery.job_id(), delivery.header("n")), (Some(&b"a"[..]), Some("v")));
     delivery.ack().await.unwrap();
+    client.shutdown().await;
+}
+
+/// A job that is offered again, with the same id and payload, before its payload is removed is another one.
+#[tokio::test]
+async fn the_next_job_of_an_id_keeps_it() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    // The first one has expired, and would be discarded. The next one is pending; or it is ready, and holds
+    // the id.
+    for holds in [false, true] {
+        let offer = delayed.offer("1", Duration::ZERO).id("a").header("n", "first");
+        offer.expires_after(ms(1)).discard_if_expired().await.unwrap();
+        transfer(&client, &ready, 1).await;
+        let delay = if holds { Duration::ZERO } else { HOUR };
+        let next = delayed.offer("1", delay).id("a").header("n", "next");
+        let next = if holds { next.until_done() } else { next }.await.unwrap();
+        assert!(matches!(next, Offered::Stored(_)), "{holds}");
+        if holds {
+            transfer(&client, &ready, 2).await;
+        }
+        assert!(ready.remove("1").await.unwrap());
+        assert!(delayed.job("a").state().await.unwrap().is_some() || !holds);
+        if !holds {
+            assert!(delayed.job("a").run_now().await.unwrap());
+            transfer(&client, &ready, 1).await;
+        }
+        let delivery = receive(&ready).await;
+        assert_eq!((delivery.job_id(), delivery.header("n")), (Some(&b"a"[..]), Some("next")), "{holds}");
+        delivery.ack().await.unwrap();
+        assert_eq!(left(&server), (0, 0, 0), "{holds}");
+    }
+    client.shutdown().await;
+}
+
+/// Many jobs that are not due have the payload of those that are removed: their notes are not looked at.
+#[tokio::test]
+async fn pending_jobs_of_an_equal_payload_cost_a_removal_nothing() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_text_queues(&server).await;
+    let ids: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
+    let payloads = vec!["1".to_owned(); 1000];
+    delayed.offer_jobs(ids.iter().map(|id| (id, &payloads[0], HOUR))).until_done().await.unwrap();
+    for clears in [false, true] {
+        ready.offer_all(&payloads).await.unwrap();
+        let before = server.command_calls("zrange");
+        assert!(if clears { ready.clear().await } else { ready.remove_all(&payloads[..1]).await }.unwrap());
+        let ranges = server.command_calls("zrange") - before;
+        assert!(ranges < 10, "{clears}: {ranges}");
+        assert_eq!(ready.len().await.unwrap(), 0);
+    }
+    assert_eq!(left(&server), (2000, 1, 1999));
+    client.shutdown().await;
+}
+
+/// While a list is rebuilt, entries are in the set alone.
+#[tokio::test]
+async fn a_clear_forgets_jobs_that_are_in_the_timeout_set_alone() {
+    let server = Server::start();
+    let (client, _, delayed) = still_text_queues(&server).await;
+    delayed.offer("1", HOUR).id("a").until_done().await.unwrap();
+    delayed.offer("2", HOUR).id("b").until_done().await.unwrap();
+    for listed in [0, 1] {
+        if listed == 0 {
+            server.cmd(["DEL", ORDERED_LIST]);
+        } else {
+            server.cmd(["LTRIM", ORDERED_LIST, "1", "-1"]);
+        }
+        assert!(delayed.clear().await.unwrap(), "{listed}");
+        assert_eq!(left(&server), (0, 0, 0), "{listed}");
+        assert_eq!(server.get::<usize, _>(["EXISTS", TIMEOUT_SET, ORDERED_LIST]), 0, "{listed}");
+        delayed.offer("1", HOUR).id("a").until_done().await.unwrap();
+        delayed.offer("2", HOUR).id("b").until_done().await.unwrap();
+    }
     client.shutdown().await;
 }
 
@@ -185,8 +279,8 @@ async fn thousands_of_jobs_are_cleared_in_parts() {
         let offer = delayed.offer_jobs(jobs);
         if header { offer.header("n", "v") } else { offer }.await.unwrap();
     };
-    // Each part but the last is cut off with one. For what is pending, two more try out permissions before.
-    for (header, parts) in [(true, 2), (false, 0)] {
+    // Each part is cut off with one. For what is pending, two more try out permissions before.
+    for (header, parts) in [(true, 3), (false, 0)] {
         offer(HOUR, header).await;
         let before = server.command_calls("ltrim");
         assert!(delayed.clear().await.unwrap());

@@ -4,9 +4,14 @@
 
 -- The jobs with these entries: their ids, and their fields. Fails, before the first write, if what travels with one may not be removed.
 local function jobs_of(entries)
-    local count, ids, fields, travels = redis.pcall('HLEN', KEYS.jobs), {}, {}, false
+    local count, notes = redis.pcall('HLEN', KEYS.jobs), redis.pcall('HLEN', KEYS.notes)
+    local ids, fields, travels = {}, {}, false
     if type(count) ~= 'number' or count == 0 then
         return ids, fields
+    end
+    if notes ~= 0 then
+        -- Fails without the permission: what travels would stay.
+        redis.call('HMGET', KEYS.jobs, '')
     end
     for first = 1, #entries, 1000 do
         local names = {}

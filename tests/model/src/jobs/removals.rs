@@ -1,6 +1,6 @@
 //! What redelay removes, and the jobs that it forgets.
 
-use super::server::{Field, JobId, Payload, Protocol, Server};
+use super::server::{Field, JobId, Kind, Payload, Protocol, Server};
 
 impl Server {
     /// `REMOVE`, of the first entry with this payload. Returns whether there was one.
@@ -11,9 +11,15 @@ impl Server {
 
     /// `POLL`, of one, and `FORGET_JOBS`. Returns whether there was one.
     pub fn poll(&mut self, protocol: &Protocol) -> bool {
-        let travels = !self.notes.is_empty();
-        let first = self.list.first().copied();
-        first.is_some_and(|entry| self.forget_entry(entry) && (!travels || self.forget_job(protocol, entry)))
+        let Some(entry) = self.list.first().copied() else { return false };
+        let due = self.pending.get(&entry).copied();
+        let field = self.jobs.get(&entry.0);
+        let is_its = matches!(field, Some(Field::Entry { due: was_due, .. }) if Some(*was_due) == due);
+        self.forget_entry(entry);
+        if is_its {
+            self.forget_job(protocol, entry);
+        }
+        true
     }
 
     /// `CLEAR`. Returns how many there were.
@@ -54,22 +60,16 @@ impl Server {
 
     /// The job that was due first with this payload, and is not pending, is gone.
     fn forget_ready(&mut self, protocol: &Protocol, payload: Payload) {
-        let Some((first, others)) = self.notes.get(&payload).filter(|_| protocol.removals_forget) else {
-            return;
+        let note = if protocol.removals_forget { self.take_note(protocol, payload) } else { None };
+        let Some((note, is_pending_again)) = note else { return };
+        let is_its = match self.jobs.get(&note.id) {
+            Some(Field::Entry { kind, payload: other, .. }) if *other == payload => {
+                *kind == Kind::Holds && note.holds || *kind == Kind::Free && !is_pending_again
+            }
+            _ => false,
         };
-        let is_ready = |id: JobId| !self.pending.contains_key(&(id, payload));
-        let (first, later) = (*first, others.iter().find(|note| is_ready(note.id)).copied());
-        let id = if is_ready(first.id) {
-            self.remove_first_note(payload);
-            first.id
-        } else if let Some(note) = later {
-            self.notes.get_mut(&payload).expect("notes").1.remove(&note);
-            note.id
-        } else {
-            return;
-        };
-        if matches!(self.jobs.get(&id), Some(Field::Entry { payload: other, .. }) if *other == payload) {
-            self.jobs.remove(&id);
+        if is_its {
+            self.jobs.remove(&note.id);
         }
     }
 }

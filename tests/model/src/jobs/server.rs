@@ -756,9 +756,11 @@ impl Server {
     }
 
     /// The first note of this payload whose job is not pending, and whether another job of its id is.
-    fn take_note(&mut self, protocol: &Protocol, payload: Payload) -> Option<(Note, bool)> {
+    pub(super) fn take_note(&mut self, protocol: &Protocol, payload: Payload) -> Option<(Note, bool)> {
         let (first, others) = self.notes.get(&payload)?;
         let notes = std::iter::once((first, true)).chain(others.iter().map(|note| (note, false)));
+        // What is not due is not ready.
+        let notes = notes.take_while(|(note, _)| note.due <= self.clock);
         let is_free = |(note, is_first): &(&Note, bool)| {
             !protocol.skips_pending || !self.is_pending(protocol, payload, **note, *is_first)
         };

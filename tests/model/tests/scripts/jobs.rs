@@ -524,12 +524,15 @@ impl Real {
                 int(&self.call("SWEEP_JOBS", &keys, &[b"1000".into()])[0])
             }
             Event::Poll => {
-                let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, "redelay:popped:{q}", SCRATCH, NOTES];
+                let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, "redelay:popped:{q}", SCRATCH, JOBS];
                 let reply = self.call("POLL", &keys, &["1", "1000", "poll", ""].map(Into::into));
                 self.plain(&[b"DEL", b"redelay:popped:{q}"]);
-                let Some(Value::BulkString(entry)) = reply.get(3) else { return Outcome::Count(0) };
-                if int(&reply[2]) == 1 {
-                    self.call("FORGET_JOBS", &[TIMEOUT_SET, JOBS, NOTES, MORE_NOTES], &[entry.clone()]);
+                let [_, _, are_jobs, Value::BulkString(entry), Value::BulkString(score)] = &reply[..] else {
+                    return Outcome::Count(0);
+                };
+                if int(are_jobs) == 1 {
+                    let job = [job_id(entry_of(entry).0), score.clone()];
+                    self.call("FORGET_JOBS", &[TIMEOUT_SET, JOBS, NOTES, MORE_NOTES], &job);
                 }
                 1
             }

@@ -321,7 +321,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
         }
         Call::Poll { claim } => {
             let arguments = ["1".to_owned(), HOUR_MS.to_owned(), claim.to_string(), String::new()];
-            let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, CLAIMS, SCRATCH, NOTES].map(str::to_owned);
+            let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, CLAIMS, SCRATCH, JOBS].map(str::to_owned);
             ("POLL", keys.into(), arguments.map(String::into_bytes).into())
         }
         Call::Restore { receipt, entries } => {
@@ -384,7 +384,7 @@ fn reply_of(call: &Call, reply: Value) -> Reply {
         }
         (Call::Poll { .. }, Value::Array(parts)) => {
             assert_eq!(int(&parts[0]), 0, "nothing is quarantined");
-            // Behind that: whether it came to the end of the list, and whether something may travel with entries.
+            // Behind that: whether it came to the end of the list, and whether some may be jobs.
             Reply::Popped(popped_of(&parts[3..].iter().filter_map(bytes).collect::<Vec<_>>()))
         }
         (Call::Restore { .. }, value) => Reply::Pending { head: head(&value) },
