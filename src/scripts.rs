@@ -112,16 +112,16 @@ scripts! {
     REMOVE: "66a56c5badacb432c6eaf7c1cbcc26b059493edc",
         [timeout_set, list, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "remove"];
-    REMOVE_READY: "032a5b246e12243f1ab22f5449b35fe0bcae2846",
+    REMOVE_READY: "4890a5f68b3e8ef02cbf68f0c96b929762531cdf",
         [list, scratch, timeout_set, jobs, notes, more_notes],
         ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_ready"];
-    REMOVE_FIRST: "d003994ae4bc601b19450e5de166a18df8714956",
+    REMOVE_FIRST: "eab0087161464a2e37592843b2ba52b72c81823a",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_first"];
-    CLEAR: "c8dfe40ae25c3e1abf6651d0aee26352d3c5bf8d",
+    CLEAR: "13449cf0fa35120b1b43504c44ef08848268d55e",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
-    CLEAR_READY: "3fee933a951c00cf3124ba3f595fba16bd6188e8",
+    CLEAR_READY: "54f273d604a6aa90bfaa47037751aacb1183e8f8",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];

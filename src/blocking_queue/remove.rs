@@ -151,10 +151,11 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing
     /// permission): nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply
-    /// was lost: a retry may return false, and also deletes what was put or became ready in the meantime.
+    /// was lost, or after some parts: a retry may return false, and also deletes what was put or became ready
+    /// in the meantime.
     ///
     /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, the payloads may or may not be deleted.
+    /// Not cancel safe: if the future is dropped, all, some or none of the payloads may be deleted.
     ///
     /// # Examples
     /// ```no_run

@@ -252,7 +252,8 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Moves the payload that was offered last, although it is not due yet, to the front of another list, and
-    /// returns it. `None` if nothing is pending. At any time the payload is in exactly one of the two.
+    /// returns it. `None` if nothing is pending. At any time the payload is in exactly one of the two. It is
+    /// no job any more.
     ///
     /// # Errors
     /// * [`Decode`](crate::ErrorKind::Decode): the payload was moved. Its bytes are in
@@ -313,16 +314,17 @@ impl<T: 'static> DelayedQueue<T> {
     /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the
     /// quarantine are not affected. A schedule loses its pending run, and continues with the run after it.
     ///
-    /// They are deleted at one instant. If jobs with headers, an expiry or `until_done` are among them, it is
-    /// done in parts of 1,000, from the oldest offer on; what is offered meanwhile is deleted, too.
+    /// They are deleted at one instant. If jobs with headers, an expiry or `until_done` are in the queue, it
+    /// is done in parts of 1,000, from the oldest offer on.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing
     /// permission): nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply
-    /// was lost: a retry may return false, and also deletes what was offered in the meantime.
+    /// was lost, or after some parts: a retry may return false, and also deletes what was offered in the
+    /// meantime.
     ///
     /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, the payloads may or may not be deleted.
+    /// Not cancel safe: if the future is dropped, all, some or none of the payloads may be deleted.
     ///
     /// # Examples
     /// ```no_run

@@ -5,13 +5,13 @@
 -- Cost   O(log n) for each of 1,000 entries at most; the one with which 1 MB is exceeded is the last. Of all, that of UNLINK
 local MOST, BYTES = 1000, 1048576
 local notes = redis.pcall('HLEN', KEYS.notes)
-local length, count = redis.call('LLEN', KEYS.ordered_list), redis.call('ZCARD', KEYS.timeout_set)
-if type(notes) ~= 'number' or notes == 0 then
-    -- An older ACL does not permit it, or a service does not have it.
+local length, count = redis.pcall('LLEN', KEYS.ordered_list), redis.pcall('ZCARD', KEYS.timeout_set)
+if type(notes) ~= 'number' or notes == 0 or type(length) ~= 'number' or type(count) ~= 'number' then
+    -- They may have another type. An older ACL does not permit UNLINK, or a service does not have it.
     if type(redis.pcall('UNLINK', KEYS.ordered_list, KEYS.timeout_set)) ~= 'number' then
         redis.call('DEL', KEYS.ordered_list, KEYS.timeout_set)
     end
-    return {math.max(length, count), 0}
+    return {math.max(tonumber(length) or 1, tonumber(count) or 1), 0}
 elseif length + count == 0 then
     return {0, 0}
 end

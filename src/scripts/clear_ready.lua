@@ -4,15 +4,17 @@
 -- Reply  {how many are gone, how many are left}
 -- Cost   O(log n) for each of 1,000 payloads at most; the one with which 1 MB is exceeded is the last. Of all, that of UNLINK
 local MOST, BYTES = 1000, 1048576
-local length = redis.call('LLEN', KEYS.target)
+local length = redis.pcall('LLEN', KEYS.target)
 if length == 0 then
     return {0, 0}
-elseif not are_jobs_there() then
-    -- An older ACL does not permit it, or a service does not have it.
+end
+local now = type(length) == 'number' and time_of_jobs()
+if not now then
+    -- It may have another type. An older ACL does not permit UNLINK, or a service does not have it.
     if type(redis.pcall('UNLINK', KEYS.target)) ~= 'number' then
         redis.call('DEL', KEYS.target)
     end
-    return {length, 0}
+    return {tonumber(length) or 1, 0}
 end
 local payloads, bytes, longest = {}, 0, 1
 local most = math.min(length, MOST)
@@ -24,5 +26,5 @@ while #payloads < most and bytes <= BYTES do
     end
 end
 redis.call('LTRIM', KEYS.target, #payloads, -1)
-forget_ready(payloads)
+forget_ready(payloads, now)
 return {#payloads, length - #payloads}

@@ -4,9 +4,9 @@
 -- Reply  1, or 0 if there is none
 -- Cost   a native scan of the list from its head
 redis.call('LLEN', KEYS.target)
-local are_jobs = are_jobs_there()
+local now = time_of_jobs()
 local removed = redis.call('LREM', KEYS.target, 1, ARGV[1])
-if removed == 1 and are_jobs then
-    forget_ready({ARGV[1]})
+if removed == 1 and now then
+    forget_ready({ARGV[1]}, now)
 end
 return removed

@@ -16,12 +16,12 @@ local next = search(tonumber(ARGV[2]), function(element, position)
     end
 end)
 if #positions > 0 then
-    local are_jobs = are_jobs_there()
+    local now = time_of_jobs()
     ensure_permitted({'LREM'}, {})
     redis.call('LSET', KEYS.list, positions[1], found[1]) -- changes nothing, but fails without the permission
     remove_at(positions, ARGV[3])
-    if are_jobs then
-        forget_ready(found)
+    if now then
+        forget_ready(found, now)
     end
 end
 return {#positions, next}

@@ -377,3 +377,24 @@ async fn a_run_takes_no_id_away() {
     assert_eq!(delayed.read_all().await.unwrap(), [7]);
     assert!(delayed.job(&id).cancel().await.unwrap().is_removed());
 }
+
+/// Its content is there, and it holds the id.
+#[tokio::test]
+async fn a_dead_letter_that_is_not_listed_holds_its_id() {
+    let server = Server::start();
+    let (client, ready, delayed) = still_number_queues(&server).await;
+    let job = async || delayed.offer(&1, Duration::ZERO).id("a").until_done().await.unwrap();
+    assert!(matches!(job().await, Offered::Stored(_)));
+    until_async("it is ready", || async {
+        client.pump("q").transfer().await.unwrap();
+        ready.len().await.unwrap() == 1
+    })
+    .await;
+    soon(ready.receiver().receive()).await.unwrap().reject("no").await.unwrap();
+    server.cmd(["DEL", DEAD]);
+    assert!(matches!(job().await, Offered::Kept(_)));
+    assert!(matches!(delayed.job("a").state().await.unwrap(), Some(JobState::Dead { .. })));
+    assert!(delayed.job("a").cancel().await.unwrap().is_removed());
+    assert_eq!(server.get::<usize, _>(["EXISTS", DEAD, DEAD_MESSAGES, JOBS]), 0);
+    client.shutdown().await;
+}

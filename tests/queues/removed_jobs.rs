@@ -153,8 +153,8 @@ async fn a_cancel_of_a_removed_job_removes_no_equal_payload() {
     client.shutdown().await;
 }
 
-/// A poll whose caller is gone has taken nothing, wherever it was dropped: the entry comes back as the job that
-/// it was.
+/// A poll whose caller is gone has taken nothing, wherever it was dropped: the entry comes back as the job
+/// that it was.
 #[tokio::test]
 async fn a_poll_that_nobody_reads_leaves_the_job_as_it_is() {
     let server = Server::start();

@@ -1,19 +1,21 @@
 -- Forgets the jobs that ready payloads were, once these are removed: what travels with them would travel with equal payloads that are
 -- offered later. A part of the scripts that remove payloads, behind parts/travelling.
--- Provides  are_jobs_there, forget_ready
+-- Provides  time_of_jobs, forget_ready
 local AT_ONCE = 1000 -- payloads for which notes are read
 
--- Whether any payload may be a job. Fails, before the first write, if jobs may not be forgotten. Changes nothing.
-local function are_jobs_there()
+-- The time, epoch ms, if any payload may be a job, and nil otherwise. Fails, before the first write, if jobs may not be forgotten.
+-- Changes nothing.
+local function time_of_jobs()
     local count = redis.pcall('HLEN', KEYS.notes)
     if type(count) ~= 'number' or count == 0 then
-        return false
+        return nil
     end
     redis.call('ZMSCORE', KEYS.timeout_set, '')
     redis.call('HMGET', KEYS.jobs, '')
     check_notes()
     redis.call('HDEL', KEYS.jobs, '')
-    return true
+    local time = redis.call('TIME')
+    return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 local function forget_some(payloads, now)
@@ -29,10 +31,8 @@ local function forget_some(payloads, now)
     end
 end
 
--- Of equal payloads, the jobs that were due first are gone. What the server refuses is left to a sweep.
-local function forget_ready(payloads)
-    local time = redis.call('TIME')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- Of equal payloads, the jobs that were due first are gone. `now` is that time. What the server refuses is left to a sweep.
+local function forget_ready(payloads, now)
     for first = 1, #payloads, AT_ONCE do
         pcall(forget_some, {unpack(payloads, first, math.min(first + AT_ONCE - 1, #payloads))}, now)
     end
