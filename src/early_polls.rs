@@ -34,10 +34,34 @@ pub(crate) struct Polled {
     are_jobs: bool,
 }
 
+#[derive(Clone)]
 struct Entry {
     bytes: Bytes,
     /// Empty for an entry that was only in the ordered list.
     score: Bytes,
+}
+
+impl Entry {
+    fn pair(&self) -> [Bytes; 2] {
+        [self.bytes.clone(), self.score.clone()]
+    }
+}
+
+/// What one call has of these entries: as many as a call polls, and about as many bytes.
+fn in_parts(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &[Entry]> {
+    let (mut parts, mut rest) = (Vec::new(), entries);
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let has_room = |entry: &&Entry| {
+            let is_full = scripts::is_full([bytes].into_iter());
+            bytes += entry.bytes.len();
+            !is_full
+        };
+        let (part, others) = rest.split_at(rest.iter().take(CALL).take_while(has_room).count());
+        parts.push(part);
+        rest = others;
+    }
+    parts.into_iter()
 }
 
 /// The polls of a client.
@@ -95,15 +119,10 @@ impl EarlyPolls {
             return;
         }
         let (conn, keys) = (self.conn.clone(), polled.keys.clone());
-        // The ids alone: the payloads may be long.
-        let job = |entry: &Entry| {
-            let id = entry::parts(&entry.bytes)?.id;
-            Some([Bytes::copy_from_slice(id), entry.score.clone()])
-        };
-        let jobs: Vec<_> = polled.entries.iter().filter_map(job).collect();
+        let entries = polled.entries.clone();
         let task = async move {
-            for part in jobs.chunks(CALL) {
-                let call = scripts::FORGET_JOBS.of(&keys, None).args(part.iter().flatten().cloned());
+            for part in in_parts(&entries) {
+                let call = scripts::FORGET_JOBS.of(&keys, None).args(part.iter().flat_map(Entry::pair));
                 if call.idempotent().run(&conn).await.is_err() {
                     break;
                 }
@@ -180,9 +199,9 @@ impl Polled {
     /// one is put in front of the list.
     async fn return_to_queue(self, conn: Conn, on_head: OnHead) {
         let mut failing = false;
-        for part in self.entries.rchunks(CALL) {
+        for part in in_parts(&self.entries).rev() {
             let receipt = self.keys.returned();
-            let args = part.iter().flat_map(|entry| [entry.bytes.clone(), entry.score.clone()]);
+            let args = part.iter().flat_map(Entry::pair);
             let call = scripts::RESTORE_ENTRIES
                 .on(&[
                     self.keys.timeout_set(),

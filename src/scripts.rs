@@ -61,42 +61,42 @@ scripts! {
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "d00454d65ab59eb808c53953a61e79bf4641ece8",
+    OFFER_HELD: "79bdac2759e5fb8a89f66d885ed60c7d6136afc6",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "d2695d583b270efe80cfd356974ce05662cb3f40",
+    CANCEL_JOBS: "52fb26ccc3e62b1b5d5564a63c830c11c5053fe4",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "cce42129bb30ce31594549eb958cb4def0a4c875",
+    JOB_STATES: "67de5cab3e1717c03ecec6db866ae579e3444429",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "6ae2885c4010dfb287d7a141a7f2d80c1b17c0cd", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
     AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "636868d4f9cfd5eb99bd641f54ebb1db98265acc",
+    SWEEP_JOBS: "60ad069db64844fdf515e6d062a2d578ad827a1f",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "e4b5c71e886f8f1ea53dbc60ce15a777613c7153",
+    RESCHEDULE_JOB: "88cb97133a9a69fa51dd1deb6ad5ee12bc1c9c99",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "4956f837b634b40992e06a754a0cb1f2e3f8f6e8",
+    CHANGE_SCHEDULE: "42653c1f2609683cca59d3077c5309b237be3a6a",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
-    CANCEL: "55aeb7d283be6f3cce7ec86dc416f794976c1437",
+    CANCEL: "50822fe31c2804803b8defa400efcfa9622c708e",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
-    RESCHEDULE: "50e9c96b2a772728104e5e7d1285d332c13a34be", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "2ec2cb9a4b69cfc2b35232266f5a2213a328ab6a", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "20a1d3bbd37d8d3ae7520a2502160030228fd16d",
         [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
-    FORGET_JOBS: "bbcfdcb95e52fd0d1355e7a420a07e36322ba553",
+    FORGET_JOBS: "2125ec2a221f484d2d63788394c2052966a4d9c0",
         [timeout_set, jobs, notes, more_notes],
-        ["parts/job_bytes", "parts/field", "parts/note", "parts/forget", "forget_jobs"];
+        ["parts/job_bytes", "parts/field", "parts/note", "forget_jobs"];
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
         [timeout_set, ordered_list, channel, receipt, scratch],
         ["parts/permitted", "parts/restore", "restore_entries"];
@@ -105,34 +105,34 @@ scripts! {
     REQUEUE_CLAIM: "87f9b4df4e4421dd289c526afc2dc3f7d9ac0c97",
         [claims, target, timeout_set, ordered_list, channel, scratch],
         ["parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"];
-    CONTAINS: "79a594fc7063c55672d5225574be897509ef3c41", [list], ["parts/entry", "parts/search", "contains"];
-    CONTAINS_READY: "d8cd04287eec875c0d099eb9290e32976d657e5f",
+    CONTAINS: "453a291e26cdc4019d923e31ee4265b2769158dd", [list], ["parts/entry", "parts/search", "contains"];
+    CONTAINS_READY: "4e12186de9fcd1aca3bda88bcbfd3dbd275b3e23",
         [list],
         ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: "66a56c5badacb432c6eaf7c1cbcc26b059493edc",
+    REMOVE: "ce27687be6d1547fcddcae8d8d169803415b670e",
         [timeout_set, list, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "remove"];
-    REMOVE_READY: "4890a5f68b3e8ef02cbf68f0c96b929762531cdf",
+    REMOVE_READY: "52d09e55a47b009905b464eb6e4ed18af9d997c1",
         [list, scratch, timeout_set, jobs, notes, more_notes],
         ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_ready"];
-    REMOVE_FIRST: "eab0087161464a2e37592843b2ba52b72c81823a",
+    REMOVE_FIRST: "dc64f2a8adcfab92bf04ee9916d3545a2968b9a5",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_first"];
-    CLEAR: "13449cf0fa35120b1b43504c44ef08848268d55e",
+    CLEAR: "3b2f1e4de76f3042c4d9ba316819a7c79b1e1772",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
-    CLEAR_READY: "54f273d604a6aa90bfaa47037751aacb1183e8f8",
+    CLEAR_READY: "1e5a5d49655129a970e022cc8604d0f0b78d778a",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: "50edb58b56e5b11f20842257482a84fdb09c0714",
+    POLL_LAST_AND_OFFER_FIRST_TO: "c8f99529a784f2db440828a73c0ad81c10596bfc",
         [timeout_set, ordered_list, quarantine, destination, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "poll_last_and_offer_first_to"];
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "46173788c4b3eafe9604626cebf40b1488fa72e7",
+    RECEIVE: "4802797015a3a8578c5efa448fce8ae943fe5494",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
@@ -144,16 +144,16 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "727a143bf2df6732ab7d0e2af184a8eb95331b90",
+    REQUEUE_DEAD: "8f1d42eca67ccc2c89cc1985a5a41afa281d124f",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
         ["parts/permitted", "parts/letter", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "58b024ad84af5301b314bf6e817ca54c9518c553",
+    REMOVE_MESSAGE: "702d3e98f9ae36c707a5a7e8323b5e5b4e92c359",
         [messages, leases, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "remove_message"];
-    RELEASE_ALL: "3c4ed0ff2fdb0395ee40efee8fd30cecb50debc2",
+    RELEASE_ALL: "09b112cc14d2bb09e4d569291894ffd109405f5b",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];

@@ -11,13 +11,14 @@ for i = 4, #ARGV do
     listed[ARGV[i]] = true
 end
 local only = which ~= 'all_except' and #ARGV == 4 and ARGV[4]
-local found, positions = {}, {}
+local found, positions, most = {}, {}, most_forgotten()
 local next = search(tonumber(ARGV[2]), function(entry, position)
     local payload = (not only or may_have(entry, only)) and payload_of(entry)
     if payload and (listed[payload] or false) ~= (which == 'all_except') then
         local n = which == 'first' and 1 or #found + 1
         found[n], positions[n] = entry, position
     end
+    return #found >= most
 end)
 if #found == 0 or which == 'first' and next >= 0 then
     return {0, next}

@@ -8,12 +8,13 @@ local listed, except = {}, ARGV[1] == 'all_except'
 for i = 4, #ARGV do
     listed[ARGV[i]] = true
 end
-local positions, found = {}, {}
+local positions, found, most = {}, {}, most_forgotten()
 local next = search(tonumber(ARGV[2]), function(element, position)
     if (listed[element] or false) ~= except then
         positions[#positions + 1] = position
         found[#found + 1] = element
     end
+    return #found >= most
 end)
 if #positions > 0 then
     local now = time_of_jobs()

@@ -225,7 +225,7 @@ async fn jobs() {
     .await;
 }
 
-/// A removal forgets the job, or changes nothing.
+/// A removal that is refused changes nothing.
 #[tokio::test]
 async fn removals_of_jobs() {
     type Call = for<'a> fn(&'a Rig) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;

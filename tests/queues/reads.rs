@@ -284,8 +284,8 @@ async fn removals_from_long_lists_work_in_parts() {
     assert_eq!(delayed.stats().await.unwrap().pending, 2);
     assert!(delayed.clear().await.unwrap() && ready.clear().await.unwrap());
     let calls = monitor.end(&server);
-    // What is removed is looked for among the jobs, too.
-    assert!(most(&calls) <= 2 * MOST, "{}", most(&calls));
+    // What is removed is looked for among the jobs, too, a thousand at a time.
+    assert!(most(&calls) <= 2 * MOST + 200, "{}", most(&calls));
 }
 
 #[tokio::test(flavor = "multi_thread")]

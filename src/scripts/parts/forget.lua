@@ -6,7 +6,7 @@
 local function jobs_of(entries)
     local count, notes = redis.pcall('HLEN', KEYS.jobs), redis.pcall('HLEN', KEYS.notes)
     local ids, fields, travels = {}, {}, false
-    if type(count) ~= 'number' or count == 0 then
+    if count == 0 then
         return ids, fields
     end
     if notes ~= 0 then

@@ -7,7 +7,7 @@ local AT_ONCE = 1000 -- payloads for which notes are read
 -- Changes nothing.
 local function time_of_jobs()
     local count = redis.pcall('HLEN', KEYS.notes)
-    if type(count) ~= 'number' or count == 0 then
+    if count == 0 then
         return nil
     end
     redis.call('ZMSCORE', KEYS.timeout_set, '')
@@ -34,6 +34,10 @@ end
 -- Of equal payloads, the jobs that were due first are gone. `now` is that time. What the server refuses is left to a sweep.
 local function forget_ready(payloads, now)
     for first = 1, #payloads, AT_ONCE do
-        pcall(forget_some, {unpack(payloads, first, math.min(first + AT_ONCE - 1, #payloads))}, now)
+        local some = {unpack(payloads, first, math.min(first + AT_ONCE - 1, #payloads))}
+        -- A note that somebody else wrote concerns its own payload alone.
+        for i = 1, pcall(forget_some, some, now) and 0 or #some do
+            pcall(forget_some, {some[i]}, now)
+        end
     end
 end

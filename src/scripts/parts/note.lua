@@ -1,5 +1,5 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, DISCARDED, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, first_note,
+-- Provides  HOLDS, DISCARDED, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, most_forgotten, first_note,
 --           next_notes, add_note, remove_first_note, last_note, remove_note, remove_note_of, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
 -- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
@@ -58,6 +58,11 @@ local function check_notes()
     redis.call('ZRANGE', KEYS.more_notes, 0, 0)
     redis.call('ZREM', KEYS.more_notes, '')
     redis.call('ZADD', KEYS.more_notes, 'XX', 0, '')
+end
+
+-- How many jobs a call forgets at most: a page of what a client has read, and a little more.
+local function most_forgotten()
+    return redis.pcall('HLEN', KEYS.notes) == 0 and math.huge or 1200
 end
 
 -- The data of the first one of equal payloads, and whether there are others.

@@ -4,7 +4,7 @@ local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 local SEARCHED = 10000 -- elements that one call searches
 local SEARCHED_BYTES = 4194304 -- and their bytes, unless they are longer than those before
 
--- Shows the elements to `look` with their positions, from one on towards the head: what is taken or offered
+-- Shows the elements to `look` with their positions, from one on towards the head, until it returns true: what is taken or offered
 -- meanwhile moves none of the others past the next call. Returns where that is to go on, or -1 at the head: a
 -- little earlier, for what is put in front.
 local function search(at, look)
@@ -19,10 +19,12 @@ local function search(at, look)
         local first = math.max(0, at + 1 - count)
         local elements = redis.call('LRANGE', KEYS.list, first, at)
         for i = #elements, 1, -1 do
-            look(elements[i], first + i - 1)
-            bytes, longest = bytes - #elements[i], math.max(longest, #elements[i])
+            bytes, longest, searched = bytes - #elements[i], math.max(longest, #elements[i]), searched + 1
+            if look(elements[i], first + i - 1) then
+                return first + i - 2 < 0 and -1 or first + i - 2 + math.floor(math.min(CHUNK, searched / 2))
+            end
         end
-        at, searched = first - 1, searched + #elements
+        at = first - 1
         count = math.min(8 * count, 256)
     end
     return at < 0 and -1 or at + math.floor(math.min(CHUNK, searched / 2))

@@ -2,8 +2,8 @@
 -- Provides  travelling, remove_notes
 local SKIPPED = 1000 -- notes of pending jobs that are looked at for one payload
 
--- Whether the job with this data cannot be ready at this time: if its entry is not pending, somebody has removed it. The notes of a
--- payload are in the order of their due times, so neither are those behind it.
+-- Whether the job with this data is due much later. The notes of a payload are in the order of their due times: if this one is of a
+-- pending entry, so are those behind it, unless somebody has removed theirs.
 local function is_later_than(now, data)
     return due_in(data) > now + AHEAD
 end
@@ -34,9 +34,6 @@ local function later_note(sha1, data, payload, now)
     while looked_at < SKIPPED do
         local jobs, entries, ids = {}, {}, {}
         for i, later in ipairs(next_notes(sha1, data, count)) do
-            if is_later_than(now, later) then
-                break
-            end
             ids[i] = id_in(later)
             entries[i] = entry_with(ids[i], payload)
             jobs[i] = {sha1 = sha1, data = later, note = later, id = ids[i], entry = entries[i], is_later = true}
@@ -49,6 +46,8 @@ local function later_note(sha1, data, payload, now)
             job.is_pending_again = dues[i]
             if not is_pending(job, fields[i], dues[i]) then
                 return job, fields[i]
+            elseif is_later_than(now, job.data) then
+                return nil
             end
         end
         looked_at, count, data = looked_at + #jobs, 64, jobs[#jobs].data
@@ -81,10 +80,8 @@ local function travelling(payloads, now)
             local data, has_others = first_note(known)
             local id, at = id_in(data), #numbers + 1
             first[sha1] = i
-            if not is_later_than(now, data) then
-                numbers[at], ids[at], entries[at] = i, id, entry_with(id, payloads[i])
-                jobs[i] = {sha1 = sha1, data = data, note = data, id = id, entry = entries[at], has_others = has_others}
-            end
+            numbers[at], ids[at], entries[at] = i, id, entry_with(id, payloads[i])
+            jobs[i] = {sha1 = sha1, data = data, note = data, id = id, entry = entries[at], has_others = has_others}
         end
     end
     if #numbers == 0 then
@@ -99,6 +96,7 @@ local function travelling(payloads, now)
         local has_others = job.has_others
         job.is_pending_again = dues[at]
         if is_pending(job, field, dues[at]) then
+            has_others = has_others and not is_later_than(now, job.data)
             job, field = nil, nil
             if has_others then
                 job, field = later_note(sha1s[i], nil, payloads[i], now)

@@ -42,12 +42,9 @@ local function usual_job(payload)
     local field = redis.call('HMGET', KEYS.jobs, id)[1]
     local high, low = struct.unpack('>I2I4', note, 16 + length)
     local expires = high * 4294967296 + low
-    local due_high, due_low = struct.unpack('>I2I4', note, 2)
     if
         not field or string.sub(field, 1, 1) ~= (holds and 'h' or 'd') or string.sub(field, 14) ~= entry
         or expires > 0 and expires <= now
-        -- AHEAD of parts/field.lua: see parts/travelling.lua.
-        or due_high * 4294967296 + due_low > now + 600000
         or redis.call('ZMSCORE', KEYS.timeout_set, entry)[1]
     then
         return false

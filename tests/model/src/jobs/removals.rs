@@ -13,11 +13,18 @@ impl Server {
     pub fn poll(&mut self, protocol: &Protocol) -> bool {
         let Some(entry) = self.list.first().copied() else { return false };
         let due = self.pending.get(&entry).copied();
-        let field = self.jobs.get(&entry.0);
-        let is_its = matches!(field, Some(Field::Entry { due: was_due, .. }) if Some(*was_due) == due);
         self.forget_entry(entry);
-        if is_its {
-            self.forget_job(protocol, entry);
+        if let Some(due) = due.filter(|_| protocol.removals_forget && !self.jobs.is_empty()) {
+            let (id, payload) = entry;
+            if self.remove_note(payload, due, id, false).is_none() {
+                self.remove_note(payload, due, id, true);
+            }
+            let field = self.jobs.get(&id);
+            if matches!(field, Some(Field::Entry { kind, due: was_due, payload: other, .. })
+                if *other == payload && (*kind == Kind::Plain || *was_due == due))
+            {
+                self.jobs.remove(&id);
+            }
         }
         true
     }

@@ -343,7 +343,13 @@ impl Server {
         notes.max_by_key(|note| (note.offered, **note)).copied()
     }
 
-    fn remove_note(&mut self, payload: Payload, due: Time, id: JobId, holds: bool) -> Option<Note> {
+    pub(super) fn remove_note(
+        &mut self,
+        payload: Payload,
+        due: Time,
+        id: JobId,
+        holds: bool,
+    ) -> Option<Note> {
         let last = self.last_note(payload, due, id, holds);
         let (first, others) = self.notes.get_mut(&payload)?;
         if let Some(last) = last {
@@ -759,14 +765,13 @@ impl Server {
     pub(super) fn take_note(&mut self, protocol: &Protocol, payload: Payload) -> Option<(Note, bool)> {
         let (first, others) = self.notes.get(&payload)?;
         let notes = std::iter::once((first, true)).chain(others.iter().map(|note| (note, false)));
-        // What is not due is not ready.
-        let notes = notes.take_while(|(note, _)| note.due <= self.clock);
         let is_free = |(note, is_first): &(&Note, bool)| {
             !protocol.skips_pending || !self.is_pending(protocol, payload, **note, *is_first)
         };
-        let (note, is_first) = notes
-            .map(|(note, is_first)| (*note, is_first))
-            .find(|(note, is_first)| is_free(&(note, *is_first)))?;
+        // Behind the note of a job that is due much later, and pending, nobody looks.
+        let mut notes = notes.map(|(note, is_first)| (*note, is_first));
+        let found = notes.find(|(note, is_first)| note.due > self.clock || is_free(&(note, *is_first)))?;
+        let (note, is_first) = Some(found).filter(|(note, is_first)| is_free(&(note, *is_first)))?;
         let is_pending_again = self.pending.contains_key(&(note.id, payload));
         if is_first {
             self.remove_first_note(payload);

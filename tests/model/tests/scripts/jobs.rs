@@ -531,7 +531,7 @@ impl Real {
                     return Outcome::Count(0);
                 };
                 if int(are_jobs) == 1 {
-                    let job = [job_id(entry_of(entry).0), score.clone()];
+                    let job = [entry.clone(), score.clone()];
                     self.call("FORGET_JOBS", &[TIMEOUT_SET, JOBS, NOTES, MORE_NOTES], &job);
                 }
                 1
