@@ -265,8 +265,8 @@ async fn long_jobs_that_are_polled_are_forgotten_in_parts() {
     client.shutdown().await;
 }
 
-/// A Redisson whose clock is hours ahead moves what is not due; or the server's clock was set back. The job is
-/// what it was.
+/// A Redisson whose clock is hours ahead moves what is not due; or the server's clock was set back. The job
+/// is what it was.
 #[tokio::test]
 async fn a_job_that_was_moved_hours_early_keeps_what_it_has() {
     let server = Server::start();
