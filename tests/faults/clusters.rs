@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use redelay::client::ClientBuilder;
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Cluster, Failover, Server, redis, until_async};
-use redelay_support::{HOUR, is_soak, ms, rounds, soon};
+use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
+use tokio::time::timeout;
 
 use super::around_failover::{self, lacks_scripts, until_left, until_replicated};
 use super::failover_load::{FailoverLoad, offer_elsewhere};
@@ -190,7 +191,16 @@ async fn goes_on_once(failure: Failure, needs_all: bool) {
     // Nothing is left anywhere.
     client.shutdown().await;
     for server in cluster.servers().iter().filter(|server| server.is_running()) {
-        until_async("no connection is left", || async { server.clients_named("redelay") == 0 }).await;
+        let are_gone =
+            until_async("no connection is left", || async { server.clients_named("redelay") == 0 });
+        // Which they are says whose.
+        if timeout(MINUTE, are_gone).await.is_err() {
+            panic!(
+                "connections are left on {}: {}",
+                server.port(),
+                server.get::<String, _>(["CLIENT", "LIST"])
+            );
+        }
     }
 }
 
