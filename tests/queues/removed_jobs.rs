@@ -31,7 +31,7 @@ const OF_PENDING: &[(&str, Removal)] = &[
     ("poll", |_, delayed| Box::pin(async { Ok(delayed.poll().await?.is_some()) })),
     ("poll_many", |_, delayed| Box::pin(async { Ok(delayed.poll_many(9).await?.len() == 1) })),
     ("poll_last_and_offer_first_to", |_, delayed| {
-        Box::pin(async { Ok(delayed.poll_last_and_offer_first_to("other").await?.is_some()) })
+        Box::pin(async { Ok(delayed.poll_last_and_offer_first_to("{q}other").await?.is_some()) })
     }),
     ("clear", |_, delayed| Box::pin(delayed.clear())),
     ("delete", |_, delayed| Box::pin(delayed.delete())),
