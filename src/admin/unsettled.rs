@@ -380,7 +380,8 @@ impl Unsettled {
     }
 
     /// Makes a message deliverable again at once. If it is in flight, its delivery no longer holds: a handler
-    /// may be working on it, so it may be handled twice. Returns whether it was there.
+    /// may be working on it, so it may be handled twice. The number of its attempts stays. A job that was
+    /// cancelled ends instead. Returns whether it was there.
     ///
     /// # Errors
     /// As [`Unsettled::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the reply was lost.

@@ -18,8 +18,8 @@
 //! A failure is a panic with a sentence, because a panic is a failed test.
 //!
 //! Methods of servers and proxies block the thread: a start takes some milliseconds, but that of a
-//! [`Cluster`] or of [`Sentinels`] takes seconds, as do their failovers. In an async test, call them by
-//! `tokio::task::block_in_place` if other tasks must run meanwhile.
+//! [`Cluster`] or of [`Sentinels`] takes seconds, as do their failovers. If other tasks must run meanwhile,
+//! call them by `tokio::task::block_in_place`, which needs `#[tokio::test(flavor = "multi_thread")]`.
 //!
 //! Linux is tested. The crate needs a Unix; on others than Linux, the server of a test process that is killed
 //! goes on.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redelay::worker::{Context, Outcome, Stopped};
+use redelay::worker::{Context, Outcome};
 use redelay::{BlockingQueue, DelayedQueue, Worker};
 
 /// An order that is not paid within this time is cancelled.
@@ -36,7 +36,7 @@ pub async fn cancel(shop: Arc<Shop>, order: i64, context: Context) -> Outcome {
     Outcome::Done
 }
 
-/// The worker, until SIGTERM.
-pub async fn work(shop: Arc<Shop>, due: BlockingQueue<i64>) -> redelay::Result<Stopped> {
-    Worker::new(&due).run(move |order: i64, context: Context| cancel(shop.clone(), order, context)).await
+/// The worker. `main` calls `run` with the handler, and a test `run_until`.
+pub fn worker(due: &BlockingQueue<i64>) -> Worker<i64> {
+    Worker::new(due).max_attempts(3)
 }

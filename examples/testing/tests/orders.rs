@@ -1,6 +1,7 @@
 //! The tests of `docs/testing.md`.
 
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -8,7 +9,8 @@ use std::time::{Duration, SystemTime};
 use redelay::worker::{Context, Outcome};
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_testing::{Proxy, Server, assert_pending, make_due, run_once, until_async};
-use redelay_testing_example::{Shop, TO_PAY, cancel, place, work};
+use redelay_testing_example::{Shop, TO_PAY, cancel, place, worker};
+use tokio::sync::oneshot;
 
 async fn queues(url: &str) -> (BlockingQueue<i64>, DelayedQueue<i64>) {
     let client = Client::connect(url).await.expect("a server");
@@ -56,8 +58,34 @@ async fn what_is_due_is_cancelled() {
     place(&orders, 18).await.unwrap();
     make_due(&orders).await;
     let shop = Arc::new(Shop::default());
-    tokio::spawn(work(shop.clone(), due));
+    let handler = {
+        let shop = shop.clone();
+        move |order: i64, context: Context| cancel(shop.clone(), order, context)
+    };
+    tokio::spawn(worker(&due).run_until(pending::<()>(), handler));
     until_async("18 is cancelled", || async { shop.cancelled.lock().unwrap().contains(&18) }).await;
+}
+
+#[tokio::test]
+async fn a_shop_that_stays_closed_leaves_a_dead_letter() {
+    let server = Server::start();
+    let (due, _) = queues(&server.url()).await;
+    due.put(&18).await.unwrap();
+    let shop = Arc::new(Shop::default());
+    shop.is_closed.store(true, Ordering::SeqCst);
+    let handler = move |order: i64, context: Context| cancel(shop.clone(), order, context);
+    let (stop, stopped) = oneshot::channel::<()>(); // The worker stops if `stop` is dropped, too.
+    let running = tokio::spawn(worker(&due).run_until(stopped, handler));
+
+    until_async("18 is dead", || async {
+        due.unsettled().requeue_all(10).await.unwrap(); // It does not wait for a minute each time.
+        due.dead_letters().len().await.unwrap() == 1
+    })
+    .await;
+    let letter = due.dead_letters().read(None, 1).await.unwrap().remove(0);
+    assert_eq!((&*letter.reason, due.decode(&letter.payload).unwrap()), ("attempts", 18));
+    stop.send(()).unwrap();
+    assert_eq!(running.await.unwrap().unwrap().failed, 3);
 }
 
 #[tokio::test]
