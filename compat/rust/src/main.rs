@@ -8,6 +8,7 @@
 mod messages;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::io::Write;
@@ -25,6 +26,9 @@ use redelay_compat_values::JavaValues;
 use serde::de::Error as _;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
+
+/// For how long a command goes on whose test is gone.
+const ORPHANED: Duration = Duration::from_secs(180);
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -53,14 +57,31 @@ async fn serve(url: &str, codec: Shared) -> Result<(), Box<dyn Error>> {
     let mut peer = Peer::connect(url, codec).await?;
     answer("ready");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    while let Some(line) = lines.next_line().await? {
+    let mut next = lines.next_line().await?;
+    while let Some(line) = next.take() {
         let fields: Vec<&str> = line.split('\t').collect();
         if fields == ["quit"] {
             break;
         }
-        match peer.run(&fields).await {
+        let following = async {
+            next = lines.next_line().await?;
+            if next.is_none() {
+                // The test is gone, and a command may block indefinitely.
+                tokio::time::sleep(ORPHANED).await;
+                return Err("the test is gone".into());
+            }
+            std::future::pending::<Result<Infallible, Box<dyn Error>>>().await
+        };
+        let ran = tokio::select! {
+            ran = peer.run(&fields) => ran,
+            Err(error) = following => return Err(error),
+        };
+        match ran {
             Ok(text) => answer(&text),
             Err(error) => answer(&format!("!{}: {error}", kind(&*error)).replace(['\r', '\n'], " ")),
+        }
+        if next.is_none() {
+            next = lines.next_line().await?;
         }
     }
     peer.shutdown().await;
