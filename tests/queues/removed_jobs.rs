@@ -46,7 +46,7 @@ const OF_READY: &[(&str, Removal)] = &[
     ("delete", |ready, _| Box::pin(ready.delete())),
 ];
 
-/// Moves what is due until so many payloads are ready.
+/// Transfers due entries until so many payloads are ready.
 async fn transfer(client: &Client, ready: &BlockingQueue<String>, count: usize) {
     until_async("all are ready", || async {
         client.pump("q").transfer().await.unwrap();
@@ -365,7 +365,7 @@ async fn thousands_of_jobs_are_cleared_in_parts() {
     client.shutdown().await;
 }
 
-/// A job that was cancelled in flight is not delivered again, whoever ends the delivery; and an operator who
+/// Nobody delivers a job again that was cancelled in flight, whoever ends its delivery. An operator who
 /// removes a message frees its id.
 #[tokio::test]
 async fn an_operator_ends_a_cancelled_job_and_frees_the_id_of_a_removed_one() {
