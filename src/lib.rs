@@ -234,6 +234,7 @@ mod scripts;
 mod wire;
 // Shared by all of the above.
 mod backoff;
+mod driver;
 mod error;
 mod leases;
 mod outbox;

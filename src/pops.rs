@@ -1,8 +1,9 @@
 //! Taking from lists: one task that owns every pop and hands payloads to takers.
 //!
 //! A taker may be dropped at any await point, but a pop may not: the server may have popped for it already.
-//! So takers wait on a channel, and the task awaits each pop until it ends. Payloads on their way to a taker
-//! stay in an [`Outbox`](crate::outbox::Outbox), and return to their list unless they are read.
+//! So takers wait on a channel, and the task awaits each pop until it ends. A taker without company polls the
+//! task itself, see [`driver`](crate::driver). Payloads on their way to a taker stay in an
+//! [`Outbox`](crate::outbox::Outbox), and return to their list unless they are read.
 //!
 //! | if … | then … |
 //! |---|---|
@@ -45,6 +46,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Command, Conn, OpError, Reply};
+use crate::driver::Driver;
 use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
 use crate::wire::keys::Keys;
@@ -68,6 +70,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub(crate) struct Pops {
     conn: Conn,
+    driver: Driver,
     mailbox: Mailbox,
     ids: Arc<AtomicU64>,
     refusals: Arc<Refusals>,
@@ -89,20 +92,31 @@ impl Pops {
         shutdown: CancellationToken,
     ) -> (Self, JoinHandle<()>) {
         let stopped = CancellationToken::new();
+        let (mailbox, blocked) = (Mailbox::default(), BlockedLists::default());
+        let tracked = Tracked::new(conn.clone(), stop.clone());
+        let task = Task::new(
+            conn.clone(),
+            mailbox.clone(),
+            tracked.clone(),
+            blocked.clone(),
+            stop.clone(),
+            shutdown,
+            stopped.clone().drop_guard(),
+        );
+        let (driver, task) = Driver::new(task.run());
         let pops = Self {
-            conn: conn.clone(),
-            mailbox: Mailbox::default(),
+            conn,
+            driver,
+            mailbox,
             ids: Arc::default(),
             refusals: Arc::default(),
             places: Places::default(),
-            tracked: Tracked::new(conn.clone(), stop.clone()),
-            blocked: BlockedLists::default(),
-            stop: stop.clone(),
-            stopped: stopped.clone(),
+            tracked,
+            blocked,
+            stop,
+            stopped,
         };
-        let (mailbox, tracked, blocked) = (pops.mailbox.clone(), pops.tracked.clone(), pops.blocked.clone());
-        let task = Task::new(conn, mailbox, tracked, blocked, stop, shutdown, stopped.drop_guard());
-        (pops, tokio::spawn(task.run()))
+        (pops, tokio::spawn(task))
     }
 
     /// Stops taking. Waiting takers and later ones get `Closed`. Returns when every payload that was not
@@ -223,7 +237,7 @@ impl Pops {
             let is_expired = wait == Wait::None && part.lists.keys.len() > 1;
             self.join_kind(part, if is_expired { Wait::Expired } else { wait })
         });
-        PendingTake::new(pops.collect())
+        PendingTake::new(&self.driver, pops.collect())
     }
 
     /// A part for each slot of the lists, in the order in which the caller names them.

@@ -42,25 +42,25 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use call::Settings;
-pub(crate) use claim::{Claim, Settled, Settlement};
-pub(crate) use forward::Destination;
-pub(crate) use waiting::SettleAnswer;
-
 use crate::announcements::Announced;
 use crate::conn::OpError;
+use crate::driver::{Caller, Driver, poll_answer};
 use crate::engine::Engine;
 use crate::telemetry::events::Span;
 use crate::telemetry::{QueueCounters, Taker};
 use crate::transfer::RetryWatch;
 use crate::wire::keys::Keys;
+pub(crate) use call::Settings;
+pub(crate) use claim::{Claim, Settled, Settlement};
+pub(crate) use forward::Destination;
 use in_flight::InFlight;
 use task::Task;
-use waiting::{Received, Waiting};
+use waiting::{Received, SettleAnswer, Waiting};
 
 /// The handle of a receiver's task. The task ends when the last handle is dropped, after it has settled what
 /// there is.
 pub(crate) struct Receiving {
+    driver: Driver,
     waiting: Arc<Waiting>,
     keys: Keys,
     counters: Arc<QueueCounters>,
@@ -87,9 +87,10 @@ impl Receiving {
             announced,
             in_flight,
         );
-        let task = task.run(end.clone(), stop);
+        let (driver, task) = Driver::new(task.run(end.clone(), stop));
         engine.at_stop.tasks.spawn_on(task, conn.runtime());
         Arc::new(Self {
+            driver,
             waiting,
             keys: keys.clone(),
             counters: conn.counters().queue(keys),
@@ -101,7 +102,7 @@ impl Receiving {
 
     /// Waits for messages, up to `most` of them, without a limit.
     pub(crate) fn wait(&self, most: usize) -> PendingReceive {
-        self.join(most, true)
+        self.pending(most, true, None)
     }
 
     /// Whether a call should have been answered, and was not.
@@ -111,7 +112,7 @@ impl Receiving {
 
     /// Claims what is there, without waiting.
     pub(crate) async fn poll(&self, most: usize) -> Result<Vec<Claim>, OpError> {
-        promptly(self.join(most, false), self.command_timeout).await
+        promptly(self.pending(most, false, None), self.command_timeout).await
     }
 
     /// Waits for messages for this time. The server looks at least once.
@@ -128,8 +129,10 @@ impl Receiving {
 
     /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a
     /// listener, too.
-    pub(crate) fn settle(&self, claim: &Claim, settlement: Settlement) -> SettleAnswer {
-        self.waiting.settle(claim, settlement)
+    pub(crate) fn settle(&self, claim: &Claim, settlement: Settlement) -> PendingSettle {
+        let caller = self.driver.caller();
+        let answer = caller.ask(|| self.waiting.settle(claim, settlement));
+        PendingSettle { caller, answer }
     }
 
     /// Settles a delivery and waits for a message, in one call.
@@ -137,9 +140,10 @@ impl Receiving {
         &self,
         claim: &Claim,
         settlement: Settlement,
-    ) -> (SettleAnswer, PendingReceive) {
-        let (answer, joined) = self.waiting.settle_and_join(claim, settlement);
-        (answer, self.pending(1, true, joined))
+    ) -> (PendingSettle, PendingReceive) {
+        let caller = self.driver.caller();
+        let (answer, joined) = caller.ask(|| self.waiting.settle_and_join(claim, settlement));
+        (PendingSettle { caller, answer }, self.pending(1, true, Some(joined)))
     }
 
     /// Until when a caller waits for the result of a settlement that begins now.
@@ -147,23 +151,14 @@ impl Receiving {
         Instant::now() + 2 * self.command_timeout
     }
 
-    fn join(&self, most: usize, patient: bool) -> PendingReceive {
-        self.pending(most, patient, self.waiting.join(most, patient))
-    }
-
-    fn pending(
-        &self,
-        most: usize,
-        patient: bool,
-        (id, answer): (u64, oneshot::Receiver<Received>),
-    ) -> PendingReceive {
+    fn pending(&self, most: usize, patient: bool, joined: Option<Joined>) -> PendingReceive {
         PendingReceive {
-            id,
+            caller: None,
+            driver: self.driver.clone(),
             most,
             patient,
             waiting: self.waiting.clone(),
-            answer,
-            answered: false,
+            joined,
             span: Span::receive(&self.keys),
             _counted: Taker::new(vec![self.counters.clone()]),
         }
@@ -182,16 +177,38 @@ impl fmt::Debug for Receiving {
     }
 }
 
+/// A delivery that is being settled. Dropping it changes nothing.
+#[derive(Debug)]
+pub(crate) struct PendingSettle {
+    caller: Caller,
+    answer: SettleAnswer,
+}
+
+impl Future for PendingSettle {
+    /// `None` if the task has ended.
+    type Output = Option<Result<Settled, OpError>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let is_driving = self.caller.poll(cx);
+        poll_answer(&mut self.answer, cx, is_driving)
+    }
+}
+
+/// The number of a receive, and where it is answered.
+type Joined = (u64, oneshot::Receiver<Received>);
+
 /// The place of a receive among those that wait. Dropping it gives up the place; messages on their way to it
 /// are released.
 #[derive(Debug)]
 pub(crate) struct PendingReceive {
-    id: u64,
+    /// From its first poll.
+    caller: Option<Caller>,
+    driver: Driver,
     most: usize,
     patient: bool,
     waiting: Arc<Waiting>,
-    answer: oneshot::Receiver<Received>,
-    answered: bool,
+    /// `None` until it is polled, and after the answer.
+    joined: Option<Joined>,
     span: Span,
     _counted: Taker,
 }
@@ -200,7 +217,9 @@ impl PendingReceive {
     /// Ends the wait after the next answer.
     fn expire(&mut self) {
         self.patient = false;
-        self.waiting.expire(self.id);
+        if let Some((id, _)) = self.joined {
+            self.waiting.expire(id);
+        }
     }
 }
 
@@ -208,32 +227,35 @@ impl Future for PendingReceive {
     type Output = Result<Vec<Claim>, OpError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { caller, driver, most, patient, waiting, joined, span, .. } = &mut *self;
+        let caller = caller.get_or_insert_with(|| driver.caller());
         let answer = loop {
-            let Self { span, answer, .. } = &mut *self;
-            let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
+            let (_, answer) = joined.get_or_insert_with(|| caller.ask(|| waiting.join(*most, *patient)));
+            let is_driving = caller.poll(cx);
+            let answer = ready!(span.within(|| poll_answer(answer, cx, is_driving)));
+            *joined = None;
+            let answer = answer.unwrap_or(Err(OpError::Closed));
             // This process may have stood still since they were handed out. They go back, and others may have
             // them.
             let now = Instant::now();
             let are_over = |claims: &Vec<Claim>| claims.iter().any(|claim| claim.lease.is_over(now));
             match answer {
                 Ok(Some(claims)) if claims.peek(are_over) == Some(true) => {
-                    drop(claims);
-                    if !self.patient {
+                    caller.ask(|| drop(claims));
+                    if !*patient {
                         break Ok(None);
                     }
-                    (self.id, self.answer) = self.waiting.join(self.most, true);
                 }
                 answer => break answer,
             }
         };
-        self.answered = true;
         let claims = match answer {
             Ok(Some(claims)) => claims.read().ok_or(OpError::Closed),
             Ok(None) => Ok(Vec::new()),
             Err(error) => Err(error),
         };
         if let Ok(claims) = &claims {
-            self.span.received(claims.len());
+            span.received(claims.len());
         }
         Poll::Ready(claims)
     }
@@ -241,8 +263,10 @@ impl Future for PendingReceive {
 
 impl Drop for PendingReceive {
     fn drop(&mut self) {
-        if !self.answered {
-            self.waiting.leave(self.id);
+        // Giving up the place is for the task.
+        self.caller = None;
+        if let Some((id, _)) = self.joined {
+            self.waiting.leave(id);
         }
     }
 }

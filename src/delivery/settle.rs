@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::Queue;
-use crate::receiving::{Claim, Receiving, SettleAnswer, Settled, Settlement};
+use crate::receiving::{Claim, PendingSettle, Receiving, Settled, Settlement};
 use crate::telemetry::events::Span;
 use crate::wire::time;
 
@@ -55,7 +55,7 @@ pub(super) fn settle_by(
     open: Option<Box<Open>>,
     verb: &'static str,
     settlement: impl FnOnce(&mut Open) -> Settlement,
-    send: impl FnOnce(&Arc<Receiving>, &Claim, Settlement) -> SettleAnswer,
+    send: impl FnOnce(&Arc<Receiving>, &Claim, Settlement) -> PendingSettle,
 ) -> BoxFuture<'static, Result<()>> {
     let started = open.map(|open| {
         let mut open = *open;
@@ -97,18 +97,18 @@ pub(super) fn settle_after(
 
 pub(super) async fn answered(
     verb: &'static str,
-    answer: SettleAnswer,
+    answer: PendingSettle,
     deadline: Instant,
     queue: &Queue,
     span: &Span,
 ) -> Result<()> {
     let op = queue.op(verb);
     let result = match span.run(timeout_at(deadline, answer)).await {
-        Ok(Ok(Ok(Settled::Done | Settled::Dead | Settled::Cancelled))) => Ok(()),
-        Ok(Ok(Ok(Settled::Gone))) => Err(op.lease_lost()),
-        Ok(Ok(Err(error))) => Err(op.failed(error)),
+        Ok(Some(Ok(Settled::Done | Settled::Dead | Settled::Cancelled))) => Ok(()),
+        Ok(Some(Ok(Settled::Gone))) => Err(op.lease_lost()),
+        Ok(Some(Err(error))) => Err(op.failed(error)),
         // The runtime of the client has ended, or the time for the client's end was over.
-        Ok(Err(_)) => {
+        Ok(None) => {
             Err(op.failed(OpError::Unknown("the client ended before the server had answered".into())))
         }
         Err(_) => Err(op.failed(OpError::Unknown("the server does not answer".into()))),

@@ -13,6 +13,7 @@ use super::mailbox::Mailbox;
 use super::refusals::{Refusals, Sources};
 use super::waiter::{Answer, Wait, Waiter, WaiterId};
 use crate::conn::OpError;
+use crate::driver::{Caller, Driver, poll_answer};
 use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
 
@@ -58,14 +59,17 @@ impl Future for PendingWake {
 /// The first one that gets a payload answers, and the others are dropped.
 #[derive(Debug)]
 pub(crate) struct PendingTake {
+    /// From its first poll to its end. It ends before its places do, so that giving them up is for the task.
+    caller: Option<Caller>,
+    driver: Driver,
     pub(super) pops: Vec<PendingPop>,
     /// The error of a pop, if no other has a payload.
     failed: Option<OpError>,
 }
 
 impl PendingTake {
-    pub(super) fn new(pops: Vec<PendingPop>) -> Self {
-        Self { pops, failed: None }
+    pub(super) fn new(driver: &Driver, pops: Vec<PendingPop>) -> Self {
+        Self { caller: None, driver: driver.clone(), pops, failed: None }
     }
 
     /// Its time is over: it will be answered soon.
@@ -86,10 +90,13 @@ impl Future for PendingTake {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        let Self { pops, failed } = &mut *self;
+        let Self { caller: place, driver, pops, failed } = &mut *self;
+        let caller = place.get_or_insert_with(|| driver.caller());
+        caller.ask(|| pops.iter_mut().for_each(|pop| pop.send(cx)));
+        let is_driving = caller.poll(cx);
         let mut i = 0;
         while let Some(pop) = pops.get_mut(i) {
-            match Pin::new(pop).poll(cx) {
+            match pop.poll_answer(cx, is_driving) {
                 Poll::Pending => i += 1,
                 Poll::Ready(Ok(None)) => drop(pops.remove(i)),
                 // The taker's time was over. Another server may have a payload.
@@ -98,6 +105,7 @@ impl Future for PendingTake {
                     failed.get_or_insert(error);
                 }
                 Poll::Ready(answer) => {
+                    *place = None;
                     pops.clear();
                     return Poll::Ready(answer);
                 }
@@ -140,26 +148,27 @@ impl PendingPop {
     }
 
     /// Sends the waiter to the task, after the pause.
-    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn send(&mut self, cx: &mut Context<'_>) {
         if let Some(pause) = &mut self.pause {
             // Fails only when the runtime is shutting down.
-            let _ = ready!(Pin::new(pause).poll(cx));
+            if Pin::new(pause).poll(cx).is_pending() {
+                return;
+            }
             self.pause = None;
         }
         if let Some(waiter) = self.unsent.take() {
             self.mailbox.join(self.sources.0.clone(), self.id, waiter);
         }
-        Poll::Ready(())
     }
-}
 
-impl Future for PendingPop {
-    type Output = Answer;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        ready!(self.poll_send(cx));
-        let Self { span, answer, .. } = &mut *self;
-        let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
+    /// The answer. If the taker drives the task, it is woken with that.
+    fn poll_answer(&mut self, cx: &mut Context<'_>, is_driving: bool) -> Poll<Answer> {
+        if self.unsent.is_some() {
+            return Poll::Pending;
+        }
+        let Self { span, answer, .. } = self;
+        let answer = ready!(span.within(|| poll_answer(answer, cx, is_driving)));
+        let answer = answer.unwrap_or(Err(OpError::Closed));
         self.answered = true;
         match &answer {
             Ok(_) => self.refusals.on_success(&self.sources),

@@ -16,7 +16,7 @@ use crate::outbox::{Held, Outbox};
 pub(super) type Received = Result<Option<Held<Vec<Claim>>>, OpError>;
 
 /// Where a settlement is answered.
-pub(crate) type SettleAnswer = oneshot::Receiver<Result<Settled, OpError>>;
+pub(super) type SettleAnswer = oneshot::Receiver<Result<Settled, OpError>>;
 
 /// One receive.
 #[derive(Debug)]
