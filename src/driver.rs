@@ -18,6 +18,8 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -36,24 +38,32 @@ const IN_A_ROW: usize = 4;
 #[derive(Clone)]
 pub(crate) struct Driver(Arc<Shared>);
 
-struct Shared(Mutex<State>);
+struct Shared {
+    callers: Callers,
+    /// The future was woken since it was last polled. If nobody polls it now, the caller that drives it was
+    /// woken for it, or has yet to be polled for the first time; without such a caller, the task was.
+    is_woken: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// They decide who drives, and nothing else. So callers of several threads need no lock as long as nobody does.
+#[derive(Default)]
+struct Callers {
+    /// Those that wait.
+    waiting: AtomicUsize,
+    /// All so far.
+    count: AtomicU64,
+    /// Whether callers have waited at the same time, and none has been alone since then.
+    are_several: AtomicBool,
+}
 
 struct State {
     /// `None` while it is polled, and after its end.
     future: Option<BoxFuture<'static, ()>>,
-    /// The future was woken since it was last polled. If nobody polls it now, the caller that drives it was
-    /// woken for it, or has yet to be polled for the first time; without such a caller, the task was.
-    is_woken: bool,
     polled_by: Option<By>,
     is_over: bool,
     /// The caller that drives it.
     driving: Option<Driving>,
-    /// The callers that wait.
-    waiting: usize,
-    /// The callers so far.
-    callers: u64,
-    /// Whether callers have waited at the same time, and none has been alone since then.
-    are_several: bool,
     /// Whether the task looks after the caller that drives.
     is_watching: bool,
     task: Option<Waker>,
@@ -79,19 +89,19 @@ impl Driver {
     pub(crate) fn new(
         future: impl Future<Output = ()> + Send + 'static,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let shared = Arc::new(Shared(Mutex::new(State {
-            future: Some(Box::pin(future)),
-            is_woken: true,
-            polled_by: None,
-            is_over: false,
-            driving: None,
-            waiting: 0,
-            callers: 0,
-            are_several: false,
-            is_watching: false,
-            task: None,
-            runtime: None,
-        })));
+        let shared = Arc::new(Shared {
+            callers: Callers::default(),
+            is_woken: AtomicBool::new(true),
+            state: Mutex::new(State {
+                future: Some(Box::pin(future)),
+                polled_by: None,
+                is_over: false,
+                driving: None,
+                is_watching: false,
+                task: None,
+                runtime: None,
+            }),
+        });
         let ends = EndOnDrop(shared.clone());
         let task = async move {
             let shared = &ends.0;
@@ -102,32 +112,9 @@ impl Driver {
         (Self(shared), task)
     }
 
-    /// Somebody is about to ask the task for something, and to wait for the answer.
+    /// Somebody will ask the task for something, and wait for the answer.
     pub(crate) fn caller(&self) -> Caller {
-        let here = Handle::try_current().ok().map(|here| here.id());
-        let mut state = self.0.state();
-        state.callers += 1;
-        let number = state.callers;
-        // One that has asked, and was not polled so far, is no company: the next one drives for both.
-        let is_alone = state.waiting == 0;
-        let drives =
-            is_alone && !state.are_several && !state.is_over && here.is_some() && here == state.runtime;
-        let mut wakers = Wakers::default();
-        if drives {
-            state.driving = Some(Driving { number, waker: None });
-            if !std::mem::replace(&mut state.is_watching, true) {
-                wakers.task = state.task.clone();
-            }
-        } else {
-            state.waiting += 1;
-        }
-        if !is_alone {
-            state.are_several = true;
-            wakers = state.release();
-        }
-        drop(state);
-        wakers.wake();
-        Caller { driver: self.clone(), number, is_alone, is_counted: !drives, drives }
+        Caller { driver: self.clone(), number: 0, is_alone: false, is_counted: false, drives: false }
     }
 }
 
@@ -137,10 +124,12 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// One that waits for an answer of the task. Dropping it lets the task go on by itself.
+/// One that waits for an answer of the task, from its first question or poll on. Dropping it lets the task go
+/// on by itself.
 #[derive(Debug)]
 pub(crate) struct Caller {
     driver: Driver,
+    /// 0 before it comes, and when it has left.
     number: u64,
     /// Nobody else waited when it came.
     is_alone: bool,
@@ -152,7 +141,8 @@ pub(crate) struct Caller {
 
 impl Caller {
     /// Asks the task for something. If this caller drives, that wakes nobody: it is to be polled next.
-    pub(crate) fn ask<R>(&self, ask: impl FnOnce() -> R) -> R {
+    pub(crate) fn ask<R>(&mut self, ask: impl FnOnce() -> R) -> R {
+        self.come();
         let Self { driver: Driver(shared), number, drives, .. } = self;
         let asks = *drives && shared.begin(*number);
         let _asking = asks.then_some(Asking(shared, *number));
@@ -162,13 +152,13 @@ impl Caller {
     /// Polls the future if it was woken and this caller drives. Returns whether this task is woken with the
     /// future from now on, so that it need not wait for the answer in another way.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        self.come();
         let Self { driver: Driver(shared), number, is_counted, drives, .. } = self;
         if !*drives {
             return false;
         }
         let mut state = shared.state();
-        let State { driving, waiting, .. } = &mut *state;
-        let Some(driving) = driving.as_mut() else {
+        let Some(driving) = &mut state.driving else {
             *drives = false;
             return false;
         };
@@ -177,7 +167,7 @@ impl Caller {
             return driving.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
         }
         if !std::mem::replace(is_counted, true) {
-            *waiting += 1;
+            shared.callers.waiting.fetch_add(1, Relaxed);
         }
         let is_known = driving.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
         let earlier = if is_known { None } else { driving.waker.replace(cx.waker().clone()) };
@@ -189,17 +179,39 @@ impl Caller {
         }
         shared.state().is_driven_by(*number)
     }
-}
 
-impl Drop for Caller {
-    fn drop(&mut self) {
-        let mut state = self.driver.0.state();
-        state.waiting -= usize::from(self.is_counted);
-        if self.is_alone && state.callers == self.number {
-            state.are_several = false;
+    fn come(&mut self) {
+        if self.number > 0 {
+            return;
         }
-        let Wakers { caller, task } = match state.is_driven_by(self.number) {
-            true => state.release(),
+        let Driver(shared) = &self.driver;
+        let Callers { waiting, count, are_several } = &shared.callers;
+        self.number = count.fetch_add(1, Relaxed) + 1;
+        // One that has asked, and was not polled so far, is no company: the next one drives for both.
+        self.is_alone = waiting.load(Relaxed) == 0;
+        self.drives = !are_several.load(Relaxed) && shared.drive(self.number, self.is_alone);
+        self.is_counted = !self.drives;
+        waiting.fetch_add(usize::from(self.is_counted), Relaxed);
+    }
+
+    /// It has its answer, or does not wait for it.
+    pub(crate) fn leave(&mut self) {
+        let Self { driver: Driver(shared), number, is_alone, is_counted, drives } = self;
+        if *number == 0 {
+            return;
+        }
+        let number = std::mem::take(number);
+        let Callers { waiting, count, are_several } = &shared.callers;
+        waiting.fetch_sub(usize::from(*is_counted), Relaxed);
+        if *is_alone && count.load(Relaxed) == number {
+            are_several.store(false, Relaxed);
+        }
+        if !*drives {
+            return;
+        }
+        let mut state = shared.state();
+        let Wakers { caller, task } = match state.is_driven_by(number) {
+            true => shared.release(&mut state),
             false => Wakers::default(),
         };
         drop(state);
@@ -209,7 +221,14 @@ impl Drop for Caller {
     }
 }
 
-/// An answer of the task; `None` if it gives none. A caller that drives is woken with the future, and need not be woken for the answer.
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// An answer of the task; `None` if it gives none. A caller that drives is woken with the future, and need not
+/// be woken for the answer.
 pub(crate) fn poll_answer<T>(
     answer: &mut oneshot::Receiver<T>,
     cx: &mut Context<'_>,
@@ -233,7 +252,7 @@ impl Drop for Asking<'_> {
         let Self(shared, number) = self;
         let mut state = shared.state();
         state.polled_by = None;
-        let waker = if state.is_driven_by(*number) { None } else { state.responsible() };
+        let waker = if state.is_driven_by(*number) { None } else { shared.responsible(&state) };
         drop(state);
         waker.into_iter().for_each(Waker::wake);
     }
@@ -244,10 +263,11 @@ struct EndOnDrop(Arc<Shared>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let Self(shared) = self;
+        let mut state = shared.state();
         state.is_over = true;
         let future = state.future.take();
-        let wakers = state.release();
+        let wakers = shared.release(&mut state);
         drop(state);
         // What it has not answered is answered by this.
         drop(future);
@@ -258,19 +278,6 @@ impl Drop for EndOnDrop {
 impl State {
     fn is_driven_by(&self, number: u64) -> bool {
         self.driving.as_ref().is_some_and(|driving| driving.number == number)
-    }
-
-    /// Who is to poll the future, if it was woken and nobody polls it now.
-    fn responsible(&self) -> Option<Waker> {
-        let is_due = self.is_over || self.is_woken && self.polled_by.is_none();
-        let waker = self.driving.as_ref().map_or(&self.task, |driving| &driving.waker);
-        waker.clone().filter(|_| is_due)
-    }
-
-    /// No caller drives any more. The one that did is woken, and waits for its answer in another way.
-    fn release(&mut self) -> Wakers {
-        let caller = self.driving.take().and_then(|driving| driving.waker);
-        Wakers { caller, task: self.responsible() }
     }
 }
 
@@ -293,21 +300,22 @@ struct Watch(Option<(u64, Pin<Box<Sleep>>)>);
 
 impl Watch {
     /// Takes over from a caller that has driven for longer than between two looks. Returns whom to wake.
-    fn poll(&mut self, state: &mut State, cx: &mut Context<'_>) -> Wakers {
+    fn poll(&mut self, shared: &Shared, state: &mut State, cx: &mut Context<'_>) -> Wakers {
         loop {
+            let count = shared.callers.count.load(Relaxed);
             match &mut self.0 {
                 None if !state.is_watching => return Wakers::default(),
-                None => self.0 = Some((state.callers, Box::pin(sleep(LOOK)))),
+                None => self.0 = Some((count, Box::pin(sleep(LOOK)))),
                 Some((seen, look)) => {
                     if look.as_mut().poll(cx).is_pending() {
                         return Wakers::default();
                     }
-                    if *seen == state.callers {
+                    if *seen == count {
                         self.0 = None;
                         state.is_watching = false;
-                        return state.release();
+                        return shared.release(state);
                     }
-                    *seen = state.callers;
+                    *seen = count;
                     look.as_mut().reset(Instant::now() + LOOK);
                 }
             }
@@ -317,7 +325,42 @@ impl Watch {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who is to poll the future, if it was woken and nobody polls it now.
+    fn responsible(&self, state: &State) -> Option<Waker> {
+        let is_due = state.is_over || state.polled_by.is_none() && self.is_woken.load(Acquire);
+        let waker = state.driving.as_ref().map_or(&state.task, |driving| &driving.waker);
+        waker.clone().filter(|_| is_due)
+    }
+
+    /// No caller drives any more. The one that did is woken, and waits for its answer in another way.
+    fn release(&self, state: &mut State) -> Wakers {
+        let caller = state.driving.take().and_then(|driving| driving.waker);
+        Wakers { caller, task: self.responsible(state) }
+    }
+
+    /// Lets a caller drive, if it is alone. If it is not, nobody drives any more.
+    fn drive(&self, number: u64, is_alone: bool) -> bool {
+        let here = Handle::try_current().ok().map(|here| here.id());
+        let mut state = self.state();
+        // It may have been polled since this one has looked.
+        let is_alone = is_alone && state.driving.as_ref().is_none_or(|driving| driving.waker.is_none());
+        let drives = is_alone && !state.is_over && here.is_some() && here == state.runtime;
+        let mut wakers = Wakers::default();
+        if drives {
+            state.driving = Some(Driving { number, waker: None });
+            if !std::mem::replace(&mut state.is_watching, true) {
+                wakers.task = state.task.clone();
+            }
+        } else if !is_alone {
+            self.callers.are_several.store(true, Relaxed);
+            wakers = self.release(&mut state);
+        }
+        drop(state);
+        wakers.wake();
+        drives
     }
 
     /// Whether this caller drives, and nobody polls the future now. From then on, what wakes it wakes nobody.
@@ -336,8 +379,8 @@ impl Shared {
             Some(task) => task.clone_from(cx.waker()),
             task => *task = Some(cx.waker().clone()),
         }
-        let wakers = watch.poll(&mut state, cx);
-        let polls = state.driving.is_none() && state.polled_by.is_none() && state.is_woken;
+        let wakers = watch.poll(self, &mut state, cx);
+        let polls = state.driving.is_none() && state.polled_by.is_none() && self.is_woken.load(Acquire);
         if polls {
             state.polled_by = Some(By::Task);
         }
@@ -358,11 +401,10 @@ impl Shared {
         let mut over = None;
         let mut state = self.state();
         while left > 0
-            && state.is_woken
+            && self.is_woken.swap(false, AcqRel)
             && let Some(mut future) = state.future.take()
         {
             left -= 1;
-            state.is_woken = false;
             drop(state);
             let polled = catch_unwind(AssertUnwindSafe(|| {
                 let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
@@ -379,10 +421,10 @@ impl Shared {
         }
         state.polled_by = None;
         let wakers = match by {
-            By::Caller if !state.is_woken && !state.is_over => Wakers::default(),
+            By::Caller if !self.is_woken.load(Acquire) && !state.is_over => Wakers::default(),
             // The caller waits for its answer in another way.
-            By::Caller => state.release(),
-            By::Task if state.is_over => state.release(),
+            By::Caller => self.release(&mut state),
+            By::Task if state.is_over => self.release(&mut state),
             // The answer for a caller that drives may have come with this.
             By::Task => Wakers { caller: state.driving.as_ref().and_then(|by| by.waker.clone()), task: None },
         };
@@ -398,15 +440,15 @@ impl Wake for Shared {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let mut state = self.state();
-        if std::mem::replace(&mut state.is_woken, true) {
+        if self.is_woken.swap(true, AcqRel) {
             return;
         }
+        let state = self.state();
         let waker = match state.polled_by {
             Some(By::Task) => state.task.clone(),
             // It looks when it has polled, or asked.
             Some(By::Caller) => None,
-            None => state.responsible(),
+            None => self.responsible(&state),
         };
         drop(state);
         waker.into_iter().for_each(Waker::wake);

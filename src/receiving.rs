@@ -130,7 +130,7 @@ impl Receiving {
     /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a
     /// listener, too.
     pub(crate) fn settle(&self, claim: &Claim, settlement: Settlement) -> PendingSettle {
-        let caller = self.driver.caller();
+        let mut caller = self.driver.caller();
         let answer = caller.ask(|| self.waiting.settle(claim, settlement));
         PendingSettle { caller, answer }
     }
@@ -141,7 +141,7 @@ impl Receiving {
         claim: &Claim,
         settlement: Settlement,
     ) -> (PendingSettle, PendingReceive) {
-        let caller = self.driver.caller();
+        let mut caller = self.driver.caller();
         let (answer, joined) = caller.ask(|| self.waiting.settle_and_join(claim, settlement));
         (PendingSettle { caller, answer }, self.pending(1, true, Some(joined)))
     }
@@ -153,8 +153,7 @@ impl Receiving {
 
     fn pending(&self, most: usize, patient: bool, joined: Option<Joined>) -> PendingReceive {
         PendingReceive {
-            caller: None,
-            driver: self.driver.clone(),
+            caller: self.driver.caller(),
             most,
             patient,
             waiting: self.waiting.clone(),
@@ -201,9 +200,7 @@ type Joined = (u64, oneshot::Receiver<Received>);
 /// are released.
 #[derive(Debug)]
 pub(crate) struct PendingReceive {
-    /// From its first poll.
-    caller: Option<Caller>,
-    driver: Driver,
+    caller: Caller,
     most: usize,
     patient: bool,
     waiting: Arc<Waiting>,
@@ -227,8 +224,7 @@ impl Future for PendingReceive {
     type Output = Result<Vec<Claim>, OpError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { caller, driver, most, patient, waiting, joined, span, .. } = &mut *self;
-        let caller = caller.get_or_insert_with(|| driver.caller());
+        let Self { caller, most, patient, waiting, joined, span, .. } = &mut *self;
         let answer = loop {
             let (_, answer) = joined.get_or_insert_with(|| caller.ask(|| waiting.join(*most, *patient)));
             let is_driving = caller.poll(cx);
@@ -264,7 +260,7 @@ impl Future for PendingReceive {
 impl Drop for PendingReceive {
     fn drop(&mut self) {
         // Giving up the place is for the task.
-        self.caller = None;
+        self.caller.leave();
         if let Some((id, _)) = self.joined {
             self.waiting.leave(id);
         }

@@ -22,8 +22,7 @@ struct Asker {
 
 /// A question and its answer.
 struct Asked {
-    caller: Option<Caller>,
-    driver: Driver,
+    caller: Caller,
     question: Option<Question>,
     questions: UnboundedSender<Question>,
     answer: oneshot::Receiver<u32>,
@@ -33,8 +32,7 @@ impl Future for Asked {
     type Output = Option<u32>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<u32>> {
-        let Self { caller, driver, question, questions, answer } = &mut *self;
-        let caller = caller.get_or_insert_with(|| driver.caller());
+        let Self { caller, question, questions, answer } = &mut *self;
         if let Some(question) = question.take() {
             caller.ask(|| drop(questions.send(question)));
         }
@@ -68,8 +66,7 @@ impl Asker {
     fn ask(&self, number: u32) -> Asked {
         let (answer, receiver) = oneshot::channel();
         Asked {
-            caller: None,
-            driver: self.driver.clone(),
+            caller: self.driver.caller(),
             question: Some((number, answer)),
             questions: self.questions.clone(),
             answer: receiver,
@@ -135,7 +132,7 @@ async fn the_task_goes_on_for_a_caller_that_is_dropped() {
 async fn what_a_caller_asks_is_done_without_it() {
     let (asker, _task) = Asker::ready(AT_ONCE).await;
     let (answer, answered) = oneshot::channel();
-    let caller = asker.driver.caller();
+    let mut caller = asker.driver.caller();
     caller.ask(|| asker.questions.send((1, answer))).unwrap();
     tokio::task::yield_now().await;
     assert_eq!(asker.polls(), 1, "it waits for its caller");
@@ -159,7 +156,7 @@ async fn the_task_takes_over_from_a_caller_that_is_not_polled() {
 async fn the_task_takes_over_from_a_caller_that_was_never_polled() {
     let (asker, _task) = Asker::ready(LATER).await;
     let (answer, answered) = oneshot::channel();
-    let _caller = asker.driver.caller();
+    let mut _caller = asker.driver.caller();
     _caller.ask(|| asker.questions.send((1, answer))).unwrap();
     assert_eq!(timeout(3 * LOOK, answered).await, Ok(Ok(1)));
 }
@@ -196,7 +193,7 @@ async fn after_several_callers_the_first_of_them_does_not_drive() {
 async fn a_caller_that_was_not_polled_is_no_company() {
     let (asker, _task) = Asker::ready(AT_ONCE).await;
     let (answer, mut answered) = oneshot::channel();
-    let first = asker.driver.caller();
+    let mut first = asker.driver.caller();
     first.ask(|| asker.questions.send((1, answer))).unwrap();
     let mut second = asker.spawn(2);
     assert_ready_eq!(second.poll(), Some(2));
@@ -210,10 +207,10 @@ async fn a_caller_that_was_not_polled_is_no_company() {
 #[tokio::test(start_paused = true)]
 async fn two_callers_of_one_task_are_woken_together() {
     let (asker, _task) = Asker::ready(LATER).await;
-    let settled = asker.driver.caller();
+    let mut settled = asker.driver.caller();
     let (answer, answered) = oneshot::channel();
     settled.ask(|| asker.questions.send((1, answer))).unwrap();
-    let mut settled = Asked { caller: Some(settled), answer: answered, question: None, ..asker.ask(0) };
+    let mut settled = Asked { caller: settled, answer: answered, question: None, ..asker.ask(0) };
     let mut received = asker.ask(2);
     let mut both = task::spawn(async {
         let (mut one, mut other) = (None, None);
@@ -316,7 +313,7 @@ fn many_callers_are_answered() {
                         tokio::task::yield_now().await;
                     }
                     1 => drop(timeout(Duration::ZERO, asker.ask(number)).await),
-                    2 => drop(asker.driver.caller()),
+                    2 => asker.driver.caller().ask(|| ()),
                     _ => assert_eq!(timeout(MINUTE, asker.ask(number)).await, Ok(Some(number))),
                 }
             }

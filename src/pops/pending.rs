@@ -59,9 +59,8 @@ impl Future for PendingWake {
 /// The first one that gets a payload answers, and the others are dropped.
 #[derive(Debug)]
 pub(crate) struct PendingTake {
-    /// From its first poll to its end. It ends before its places do, so that giving them up is for the task.
-    caller: Option<Caller>,
-    driver: Driver,
+    /// It is dropped before the places, so that giving them up is for the task.
+    caller: Caller,
     pub(super) pops: Vec<PendingPop>,
     /// The error of a pop, if no other has a payload.
     failed: Option<OpError>,
@@ -69,7 +68,7 @@ pub(crate) struct PendingTake {
 
 impl PendingTake {
     pub(super) fn new(driver: &Driver, pops: Vec<PendingPop>) -> Self {
-        Self { caller: None, driver: driver.clone(), pops, failed: None }
+        Self { caller: driver.caller(), pops, failed: None }
     }
 
     /// Its time is over: it will be answered soon.
@@ -90,8 +89,7 @@ impl Future for PendingTake {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        let Self { caller: place, driver, pops, failed } = &mut *self;
-        let caller = place.get_or_insert_with(|| driver.caller());
+        let Self { caller, pops, failed } = &mut *self;
         caller.ask(|| pops.iter_mut().for_each(|pop| pop.send(cx)));
         let is_driving = caller.poll(cx);
         let mut i = 0;
@@ -105,7 +103,7 @@ impl Future for PendingTake {
                     failed.get_or_insert(error);
                 }
                 Poll::Ready(answer) => {
-                    *place = None;
+                    caller.leave();
                     pops.clear();
                     return Poll::Ready(answer);
                 }
