@@ -144,8 +144,7 @@ impl Caller {
     pub(crate) fn ask<R>(&mut self, ask: impl FnOnce() -> R) -> R {
         self.come();
         let Self { driver: Driver(shared), number, drives, .. } = self;
-        let asks = *drives && shared.begin(*number);
-        let _asking = asks.then_some(Asking(shared, *number));
+        let _asking = (*drives && shared.begin(*number)).then(|| Asking(shared, *number));
         ask()
     }
 

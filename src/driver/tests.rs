@@ -203,6 +203,53 @@ async fn a_caller_that_was_not_polled_is_no_company() {
     assert_ready_eq!(third.poll(), Some(3));
 }
 
+/// While the task polls the future, which takes that long here, a caller comes and asks. The future is not lost.
+#[test]
+fn a_caller_that_comes_while_the_task_polls_changes_nothing() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (polled, has_begun) = std::sync::mpsc::channel();
+    let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+    let (questions, mut asked) = mpsc::unbounded_channel::<Question>();
+    let mut is_first = true;
+    let (driver, task) = Driver::new(poll_fn(move |cx| {
+        // Not its first poll, which tells the callers where the task runs.
+        if !std::mem::take(&mut is_first) {
+            polled.send(()).unwrap();
+            may_go_on.recv().unwrap();
+        }
+        while let Poll::Ready(Some((number, answer))) = asked.poll_recv(cx) {
+            let _ = answer.send(number);
+        }
+        Poll::Pending
+    }));
+    let task = runtime.spawn(task);
+    while driver.0.state().runtime.is_none()
+        || driver.0.state().polled_by.is_some()
+        || driver.0.is_woken.load(Acquire)
+    {
+        thread::yield_now();
+    }
+    let (answer, _) = oneshot::channel();
+    questions.send((1, answer)).unwrap();
+    has_begun.recv().unwrap();
+    let _here = runtime.enter();
+    let (answer, mut answered) = oneshot::channel();
+    let mut caller = driver.caller();
+    caller.ask(|| questions.send((2, answer))).unwrap();
+    assert_eq!(driver.0.state().polled_by, Some(By::Task));
+    let mut waiting = task::spawn(poll_fn(|cx| {
+        let is_driving = caller.poll(cx);
+        poll_answer(&mut answered, cx, is_driving)
+    }));
+    assert_pending!(waiting.poll());
+    (0..3).for_each(|_| go_on.send(()).unwrap());
+    while !waiting.is_woken() {
+        thread::yield_now();
+    }
+    assert_ready_eq!(waiting.poll(), Some(2));
+    assert!(!task.is_finished());
+}
+
 /// As a settlement and a receive of a worker.
 #[tokio::test(start_paused = true)]
 async fn two_callers_of_one_task_are_woken_together() {

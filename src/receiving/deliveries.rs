@@ -2,12 +2,14 @@
 //! done.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 
 use super::call::{Settings, Turn};
 use super::claim::{Claim, Settled, Settlement, ToSettle};
@@ -46,8 +48,9 @@ pub(super) struct Deliveries {
     unsent: Vec<Member>,
     /// Messages whose jobs were cancelled lately, and when that was heard. Their claims may be under way.
     cancelled: HashMap<MessageId, Instant>,
-    /// Settlements that replicas are to confirm.
-    confirming: TaskTracker,
+    /// Settlements that replicas are to confirm. They are awaited by the task, as whatever answers a caller
+    /// must be: one that drives it wakes up with nothing else.
+    confirming: FuturesUnordered<BoxFuture<'static, ()>>,
     /// The most receives, or settlements, that were answered at a time since this was last asked for.
     answered: usize,
 }
@@ -77,7 +80,7 @@ impl Deliveries {
             unread,
             unsent: Vec::new(),
             cancelled: HashMap::new(),
-            confirming: TaskTracker::new(),
+            confirming: FuturesUnordered::new(),
             answered: 0,
         }
     }
@@ -202,7 +205,7 @@ impl Deliveries {
 
     /// Answers those that have settled, when replicas have it, if they are to confirm it. Receives do not
     /// wait for that.
-    fn answer(&self, answers: Answers, unconfirmed: Option<Unconfirmed>) {
+    fn answer(&mut self, answers: Answers, unconfirmed: Option<Unconfirmed>) {
         // The others have written nothing that could be confirmed.
         let waits = |result: &Result<_, _>| {
             unconfirmed.is_some() && matches!(result, Ok(Settled::Done | Settled::Dead))
@@ -223,7 +226,7 @@ impl Deliveries {
                 let _ = answer.send(result.and_then(|settled| confirmed.clone().map(|()| settled)));
             }
         };
-        self.confirming.spawn_on(confirm, self.conn.runtime());
+        self.confirming.push(Box::pin(confirm));
     }
 
     fn count(&self, settlement: &Settlement, result: &Result<Settled, OpError>) {
@@ -262,9 +265,16 @@ impl Deliveries {
         self.outbox.close();
     }
 
+    /// Waits until replicas have confirmed settlements, or have not, and tells those that wait for it. Cancel
+    /// safe.
+    pub(super) async fn confirmed(&mut self) {
+        if self.confirming.next().await.is_none() {
+            pending().await
+        }
+    }
+
     /// Waits until those that have settled are answered.
-    pub(super) async fn finish(&self) {
-        self.confirming.close();
-        self.confirming.wait().await;
+    pub(super) async fn finish(&mut self) {
+        while self.confirming.next().await.is_some() {}
     }
 }

@@ -125,6 +125,7 @@ impl Task {
                 }
                 at = self.announced.retry(), if rests => self.plan.on_announced(Instant::now(), at),
                 cancelled = self.announced.cancelled() => self.deliveries.cancel(cancelled),
+                () = self.deliveries.confirmed() => {}
                 more = self.forwarding.ended(&self.keys) => if more { self.plan.on_forwarded(Instant::now()) },
                 () = sleep_until(next) => {}
                 () = closing.cancelled(), if !self.plan.is_closed() => self.close(),

@@ -370,6 +370,9 @@ async fn of_several_lists(queues: Queues, last: bool) -> Vec<i64> {
 /// A queue with its elements. From now on, no reply comes.
 async fn full_queue(proxy: &Proxy) -> (Queues, Vec<i64>) {
     let queues = behind(proxy).await;
+    // After these, the next polls do not expect to be alone, and share a call.
+    let polls = [(); 2].map(|()| queues.ready.poll_from_any(Duration::ZERO, &["other"]));
+    join_all(polls).await.into_iter().for_each(|polled| assert_eq!(polled.unwrap(), None));
     let elements: Vec<i64> = (0..3000).collect();
     queues.ready.offer_all(&elements).await.unwrap();
     proxy.hold_replies(true);

@@ -49,9 +49,13 @@ pub fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Sp
     spawned
 }
 
-/// Returns when the future has been woken and not polled since.
+/// A lone caller polls the task that it waits for. If it is no longer polled, the task takes over before that.
+const TAKES_OVER: Duration = Duration::from_millis(400);
+
+/// Returns when the future has been woken and not polled since, and what it waits for was handed to it.
 pub async fn woken<F>(spawned: &mut Spawn<F>) {
     until_async("woken", || std::future::ready(spawned.is_woken())).await;
+    tokio::time::sleep(TAKES_OVER).await;
 }
 
 /// A future that has been woken and not polled since.
