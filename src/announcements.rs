@@ -108,20 +108,20 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
                 for channel in channels {
                     self.confirms(channel);
                     // What was announced before is not known.
-                    self.receivers.of(channel).for_each(|receiver| receiver.announce_unheard());
+                    self.receivers.of(channel).for_each(|receiver| receiver.on_unheard());
                 }
             }
             // It is reported, and tried again.
             Notice::Refused(channel) => self.confirms(channel),
-            Notice::Missed => self.receivers.all().for_each(|receiver| receiver.announce_unheard()),
+            Notice::Missed => self.receivers.all().for_each(|receiver| receiver.on_unheard()),
             Notice::Message { channel, payload } => {
                 let mut receivers = self.receivers.of(channel).peekable();
                 if receivers.peek().is_some() {
                     match cancelled(payload) {
-                        Some(message) => receivers.for_each(|receiver| receiver.announce_cancelled(message)),
+                        Some(message) => receivers.for_each(|receiver| receiver.on_cancelled(message)),
                         None => {
                             let due = due(payload);
-                            receivers.for_each(|receiver| receiver.announce(due));
+                            receivers.for_each(|receiver| receiver.on_retry(due));
                         }
                     }
                 }

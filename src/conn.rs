@@ -26,7 +26,7 @@
 //! | It reconnects indefinitely, and reports it. | `tests::a_connection_that_is_killed_comes_back_by_itself`; faults: `links` |
 //! | An aborted connection task closes the connection. | `tests::dropping_a_link_closes_its_connection` |
 //! | A refused SUBSCRIBE is the reply to the PING behind it. | `a_channel_that_is_refused_does_not_keep_others_waiting` in `links` |
-//! | I/O errors are turned into text by `Debug`. | `library::tests` |
+//! | I/O errors are turned into text by `Debug`. | `library_error::tests` |
 //! | A credentials provider is asked at each connection, and may take a while. | `credentials` |
 //! | The TLS configuration and server name are used as they are. | `tls` |
 //!
@@ -50,7 +50,7 @@ mod expect;
 mod failover;
 mod handshake;
 mod info;
-mod library;
+mod library_error;
 mod link;
 mod master;
 mod op_error;

@@ -2,17 +2,18 @@
 //!
 //! A caller that asks a task, and waits for its answer, wakes the task and is woken by it. On several threads,
 //! tokio wakes another thread each time, which costs as much as the rest of a call. So whoever waits for an
-//! answer is a [`Caller`], and polls the future of the task while nobody else waits. The future does not
-//! notice: what it starts, awaits and owns is the same.
+//! answer is a [`Caller`], and polls the future of the task while nobody else waits. What the future starts,
+//! awaits and owns is the same. Whatever answers a caller must be awaited by the future: nothing else wakes a
+//! caller that drives.
 //!
 //! | if … | then … |
 //! |---|---|
 //! | several callers wait | the task polls its future, so that what they ask for is sent together |
 //! | the caller is dropped | the task polls its future |
-//! | the caller is no longer polled, and not dropped either | the task polls its future when another caller comes, and after 200 ms at the latest |
-//! | the caller waits for long | the same |
-//! | the caller runs in another runtime | the task polls its future: the timers in it belong to its runtime |
-//! | the future panics | it is dropped, as that of any task |
+//! | the caller is no longer polled, and not dropped either | the task polls its future when another caller comes, and after two looks at the latest |
+//! | the caller waits for longer than that | the same |
+//! | the caller runs in another runtime, or moves there | the task polls its future: the timers in it belong to its runtime |
+//! | the future panics | it is dropped, and callers get the end of their channels |
 //! | the task is dropped with its runtime | its future is dropped with it |
 
 use std::fmt;
@@ -29,8 +30,8 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How often the task looks after a caller that polls its future.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often the task looks after a caller that polls its future, at most.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
 /// How often a caller polls the future in a row if that wakes itself. Then the task goes on.
 const IN_A_ROW: usize = 4;
 
@@ -40,8 +41,8 @@ pub(crate) struct Driver(Arc<Shared>);
 
 struct Shared {
     callers: Callers,
-    /// The future was woken since it was last polled. If nobody polls it now, the caller that drives it was
-    /// woken for it, or has yet to be polled for the first time; without such a caller, the task was.
+    /// The future was woken since it was last polled. Whoever polls it now looks at that when it has done so. If
+    /// nobody does, the caller that drives was woken for it; without one, the task was.
     is_woken: AtomicBool,
     state: Mutex<State>,
 }
@@ -62,8 +63,8 @@ struct State {
     future: Option<BoxFuture<'static, ()>>,
     polled_by: Option<By>,
     is_over: bool,
-    /// The caller that drives it.
-    driving: Option<Driving>,
+    /// The caller that drives it: its number, and what wakes it.
+    driving: Option<(u64, Waker)>,
     /// Whether the task looks after the caller that drives.
     is_watching: bool,
     task: Option<Waker>,
@@ -78,16 +79,11 @@ enum By {
     Caller,
 }
 
-struct Driving {
-    number: u64,
-    /// `None` until it is polled for the first time.
-    waker: Option<Waker>,
-}
-
 impl Driver {
-    /// The driver of a future, and the task.
+    /// The driver of a future, and the task. The task looks that often after a caller that drives.
     pub(crate) fn new(
         future: impl Future<Output = ()> + Send + 'static,
+        look: Duration,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let shared = Arc::new(Shared {
             callers: Callers::default(),
@@ -105,8 +101,8 @@ impl Driver {
         let ends = EndOnDrop(shared.clone());
         let task = async move {
             let shared = &ends.0;
-            shared.state().runtime = Some(Handle::current().id());
-            let mut watch = Watch::default();
+            shared.state().runtime = here();
+            let mut watch = Watch { look, next: None };
             poll_fn(|cx| shared.poll_task(cx, &mut watch)).await;
         };
         (Self(shared), task)
@@ -114,8 +110,12 @@ impl Driver {
 
     /// Somebody will ask the task for something, and wait for the answer.
     pub(crate) fn caller(&self) -> Caller {
-        Caller { driver: self.clone(), number: 0, is_alone: false, is_counted: false, drives: false }
+        Caller { driver: self.clone(), number: 0, is_alone: false, drives: false }
     }
+}
+
+fn here() -> Option<runtime::Id> {
+    Handle::try_current().ok().map(|here| here.id())
 }
 
 impl fmt::Debug for Driver {
@@ -124,84 +124,52 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// One that waits for an answer of the task, from its first question or poll on. Dropping it lets the task go
-/// on by itself.
+/// One that waits for an answer of the task, from its first poll on. Dropping it lets the task go on by itself.
 #[derive(Debug)]
 pub(crate) struct Caller {
     driver: Driver,
     /// 0 before it comes, and when it has left.
     number: u64,
-    /// Nobody else waited when it came.
+    /// Nobody else waited when it came. If nobody came since, the next one may drive.
     is_alone: bool,
-    /// It is one of those that wait.
-    is_counted: bool,
     /// It drives, as far as it knows.
     drives: bool,
 }
 
 impl Caller {
-    /// Asks the task for something. If this caller drives, that wakes nobody: it is to be polled next.
-    pub(crate) fn ask<R>(&mut self, ask: impl FnOnce() -> R) -> R {
-        self.come();
+    /// Asks the task for something, if there is something to ask for, and polls the future if this caller drives.
+    /// Returns whether it does: then it is woken with the future, and not with its answer.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, ask: impl FnOnce()) -> bool {
+        if self.number == 0 {
+            let Callers { waiting, count, are_several } = &self.driver.0.callers;
+            self.number = count.fetch_add(1, Relaxed) + 1;
+            self.is_alone = waiting.fetch_add(1, Relaxed) == 0;
+            if self.is_alone {
+                self.drives = self.driver.0.drive(self.number, cx);
+            } else if !are_several.swap(true, Relaxed) {
+                self.driver.0.release();
+            }
+        }
         let Self { driver: Driver(shared), number, drives, .. } = self;
-        let _asking = (*drives && shared.begin(*number)).then(|| Asking(shared, *number));
-        ask()
-    }
-
-    /// Polls the future if it was woken and this caller drives. Returns whether this task is woken with the
-    /// future from now on, so that it need not wait for the answer in another way.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        self.come();
-        let Self { driver: Driver(shared), number, is_counted, drives, .. } = self;
-        if !*drives {
-            return false;
-        }
-        let mut state = shared.state();
-        let Some(driving) = &mut state.driving else {
-            *drives = false;
-            return false;
-        };
-        if driving.number != *number {
-            // Another caller of the same task may have come since, and drives for both.
-            return driving.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
-        }
-        if !std::mem::replace(is_counted, true) {
-            shared.callers.waiting.fetch_add(1, Relaxed);
-        }
-        let is_known = driving.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
-        let earlier = if is_known { None } else { driving.waker.replace(cx.waker().clone()) };
-        drop(state);
-        // Without the lock: with the last waker of a task, an executor may drop the task.
-        drop(earlier);
-        if shared.begin(*number) {
+        if *drives && shared.begin(*number, cx) {
+            ask();
             shared.poll_future(By::Caller);
+        } else {
+            ask();
         }
-        shared.state().is_driven_by(*number)
-    }
-
-    fn come(&mut self) {
-        if self.number > 0 {
-            return;
-        }
-        let Driver(shared) = &self.driver;
-        let Callers { waiting, count, are_several } = &shared.callers;
-        self.number = count.fetch_add(1, Relaxed) + 1;
-        // One that has asked, and was not polled so far, is no company: the next one drives for both.
-        self.is_alone = waiting.load(Relaxed) == 0;
-        self.drives = !are_several.load(Relaxed) && shared.drive(self.number, self.is_alone);
-        self.is_counted = !self.drives;
-        waiting.fetch_add(usize::from(self.is_counted), Relaxed);
+        *drives = *drives && shared.state().is_driven_by(*number);
+        *drives
     }
 
     /// It has its answer, or does not wait for it.
     pub(crate) fn leave(&mut self) {
-        let Self { driver: Driver(shared), number, is_alone, is_counted, drives } = self;
+        let Self { driver: Driver(shared), number, is_alone, drives } = self;
         if *number == 0 {
             return;
         }
         let number = std::mem::take(number);
         let Callers { waiting, count, are_several } = &shared.callers;
-        waiting.fetch_sub(usize::from(*is_counted), Relaxed);
+        waiting.fetch_sub(1, Relaxed);
         if *is_alone && count.load(Relaxed) == number {
             are_several.store(false, Relaxed);
         }
@@ -209,13 +177,11 @@ impl Caller {
             return;
         }
         let mut state = shared.state();
-        let Wakers { caller, task } = match state.is_driven_by(number) {
-            true => shared.release(&mut state),
-            false => Wakers::default(),
-        };
+        let driving = state.driving.take_if(|(driving, _)| *driving == number);
+        let task = if driving.is_some() { shared.responsible(&state) } else { None };
         drop(state);
         // Its own waker is not needed any more.
-        drop(caller);
+        drop(driving);
         task.into_iter().for_each(Waker::wake);
     }
 }
@@ -243,20 +209,6 @@ pub(crate) fn poll_answer<T>(
     }
 }
 
-/// A caller that drives asks for something.
-struct Asking<'a>(&'a Shared, u64);
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        let Self(shared, number) = self;
-        let mut state = shared.state();
-        state.polled_by = None;
-        let waker = if state.is_driven_by(*number) { None } else { shared.responsible(&state) };
-        drop(state);
-        waker.into_iter().for_each(Waker::wake);
-    }
-}
-
 /// The runtime may end before the future does.
 struct EndOnDrop(Arc<Shared>);
 
@@ -266,56 +218,45 @@ impl Drop for EndOnDrop {
         let mut state = shared.state();
         state.is_over = true;
         let future = state.future.take();
-        let wakers = shared.release(&mut state);
         drop(state);
         // What it has not answered is answered by this.
         drop(future);
-        wakers.wake();
+        shared.release();
     }
 }
 
 impl State {
     fn is_driven_by(&self, number: u64) -> bool {
-        self.driving.as_ref().is_some_and(|driving| driving.number == number)
-    }
-}
-
-/// What to wake when the lock is released.
-#[derive(Default)]
-struct Wakers {
-    caller: Option<Waker>,
-    task: Option<Waker>,
-}
-
-impl Wakers {
-    fn wake(self) {
-        self.caller.into_iter().chain(self.task).for_each(Waker::wake);
+        self.driving.as_ref().is_some_and(|(driving, _)| *driving == number)
     }
 }
 
 /// When the task looks at the callers, and how many there had been when it did so last.
-#[derive(Default)]
-struct Watch(Option<(u64, Pin<Box<Sleep>>)>);
+struct Watch {
+    look: Duration,
+    next: Option<(u64, Pin<Box<Sleep>>)>,
+}
 
 impl Watch {
-    /// Takes over from a caller that has driven for longer than between two looks. Returns whom to wake.
-    fn poll(&mut self, shared: &Shared, state: &mut State, cx: &mut Context<'_>) -> Wakers {
+    /// Whether a caller has driven for longer than between two looks. Any other one that came would have ended
+    /// that.
+    fn is_over(&mut self, shared: &Shared, state: &mut State, cx: &mut Context<'_>) -> bool {
         loop {
             let count = shared.callers.count.load(Relaxed);
-            match &mut self.0 {
-                None if !state.is_watching => return Wakers::default(),
-                None => self.0 = Some((count, Box::pin(sleep(LOOK)))),
-                Some((seen, look)) => {
-                    if look.as_mut().poll(cx).is_pending() {
-                        return Wakers::default();
+            match &mut self.next {
+                None if !state.is_watching => return false,
+                None => self.next = Some((count, Box::pin(sleep(self.look)))),
+                Some((seen, next)) => {
+                    if next.as_mut().poll(cx).is_pending() {
+                        return false;
                     }
                     if *seen == count {
-                        self.0 = None;
+                        self.next = None;
                         state.is_watching = false;
-                        return shared.release(state);
+                        return true;
                     }
                     *seen = count;
-                    look.as_mut().reset(Instant::now() + LOOK);
+                    next.as_mut().reset(Instant::now() + self.look);
                 }
             }
         }
@@ -330,44 +271,55 @@ impl Shared {
     /// Who is to poll the future, if it was woken and nobody polls it now.
     fn responsible(&self, state: &State) -> Option<Waker> {
         let is_due = state.is_over || state.polled_by.is_none() && self.is_woken.load(Acquire);
-        let waker = state.driving.as_ref().map_or(&state.task, |driving| &driving.waker);
-        waker.clone().filter(|_| is_due)
+        let waker = state.driving.as_ref().map(|(_, waker)| waker).or(state.task.as_ref());
+        waker.cloned().filter(|_| is_due)
     }
 
     /// No caller drives any more. The one that did is woken, and waits for its answer in another way.
-    fn release(&self, state: &mut State) -> Wakers {
-        let caller = state.driving.take().and_then(|driving| driving.waker);
-        Wakers { caller, task: self.responsible(state) }
+    fn release(&self) {
+        let mut state = self.state();
+        let driving = state.driving.take();
+        let task = self.responsible(&state);
+        drop(state);
+        driving.map(|(_, waker)| waker).into_iter().chain(task).for_each(Waker::wake);
     }
 
-    /// Lets a caller drive, if it is alone. If it is not, nobody drives any more.
-    fn drive(&self, number: u64, is_alone: bool) -> bool {
-        let here = Handle::try_current().ok().map(|here| here.id());
-        let mut state = self.state();
-        // It may have been polled since this one has looked.
-        let is_alone = is_alone && state.driving.as_ref().is_none_or(|driving| driving.waker.is_none());
-        let drives = is_alone && !state.is_over && here.is_some() && here == state.runtime;
-        let mut wakers = Wakers::default();
-        if drives {
-            state.driving = Some(Driving { number, waker: None });
-            if !std::mem::replace(&mut state.is_watching, true) {
-                wakers.task = state.task.clone();
-            }
-        } else if !is_alone {
-            self.callers.are_several.store(true, Relaxed);
-            wakers = self.release(&mut state);
+    /// Lets a caller drive that is alone, unless others have come since.
+    fn drive(&self, number: u64, cx: &Context<'_>) -> bool {
+        if self.callers.are_several.load(Relaxed) {
+            return false;
         }
+        let mut state = self.state();
+        let is_alone = state.driving.is_none() && !self.callers.are_several.load(Relaxed);
+        if !is_alone || state.is_over || state.runtime.is_none() || here() != state.runtime {
+            return false;
+        }
+        state.driving = Some((number, cx.waker().clone()));
+        let is_watching = std::mem::replace(&mut state.is_watching, true);
+        let task = if is_watching { None } else { state.task.clone() };
         drop(state);
-        wakers.wake();
-        drives
+        task.into_iter().for_each(Waker::wake);
+        true
     }
 
     /// Whether this caller drives, and nobody polls the future now. From then on, what wakes it wakes nobody.
-    fn begin(&self, number: u64) -> bool {
+    fn begin(&self, number: u64, cx: &Context<'_>) -> bool {
         let mut state = self.state();
-        let begins = state.is_driven_by(number) && state.polled_by.is_none();
+        let Some((_, waker)) = state.driving.as_mut().filter(|(driving, _)| *driving == number) else {
+            return false;
+        };
+        let is_known = waker.will_wake(cx.waker());
+        let earlier = if is_known { None } else { Some(std::mem::replace(waker, cx.waker().clone())) };
+        let is_at_home = here() == state.runtime;
+        let begins = is_at_home && state.polled_by.is_none();
         if begins {
             state.polled_by = Some(By::Caller);
+        }
+        drop(state);
+        // Without the lock: with the last waker of a task, an executor may drop the task.
+        drop(earlier);
+        if !is_at_home {
+            self.release();
         }
         begins
     }
@@ -378,22 +330,22 @@ impl Shared {
             Some(task) => task.clone_from(cx.waker()),
             task => *task = Some(cx.waker().clone()),
         }
-        let wakers = watch.poll(self, &mut state, cx);
+        let driving = if watch.is_over(self, &mut state, cx) { state.driving.take() } else { None };
         let polls = state.driving.is_none() && state.polled_by.is_none() && self.is_woken.load(Acquire);
         if polls {
             state.polled_by = Some(By::Task);
         }
         drop(state);
-        wakers.caller.into_iter().for_each(Waker::wake);
+        driving.into_iter().for_each(|(_, waker)| waker.wake());
         if polls {
             self.poll_future(By::Task);
         }
         if self.state().is_over { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Polls the future if it was woken. For a caller, it does so again if the future wakes itself: to wake
-    /// the caller for that would wake another thread. The task ends its turn instead, because the future may
-    /// want to let others run.
+    /// Polls the future if it was woken; `polled_by` is set. For a caller, it does so again if the future wakes
+    /// itself: to wake the caller for that would wake another thread. The task ends its turn instead, because
+    /// the future may want to let others run.
     fn poll_future(self: &Arc<Self>, by: By) {
         let waker = Waker::from(self.clone());
         let mut left = if by == By::Task { 1 } else { IN_A_ROW };
@@ -419,16 +371,21 @@ impl Shared {
             }
         }
         state.polled_by = None;
-        let wakers = match by {
-            By::Caller if !self.is_woken.load(Acquire) && !state.is_over => Wakers::default(),
-            // The caller waits for its answer in another way.
-            By::Caller => self.release(&mut state),
-            By::Task if state.is_over => self.release(&mut state),
-            // The answer for a caller that drives may have come with this.
-            By::Task => Wakers { caller: state.driving.as_ref().and_then(|by| by.waker.clone()), task: None },
-        };
-        drop(state);
-        wakers.wake();
+        let is_left = self.is_woken.load(Acquire) || state.is_over;
+        match by {
+            // The task goes on, and the caller waits for its answer in another way.
+            By::Caller if is_left => {
+                drop(state);
+                self.release();
+            }
+            By::Caller => {}
+            // It is woken if there is more to do. The answer for a caller that drives may have come with this.
+            By::Task => {
+                let driving = state.driving.as_ref().map(|(_, waker)| waker.clone());
+                drop(state);
+                driving.into_iter().for_each(Waker::wake);
+            }
+        }
         drop(over);
     }
 }
@@ -445,7 +402,7 @@ impl Wake for Shared {
         let state = self.state();
         let waker = match state.polled_by {
             Some(By::Task) => state.task.clone(),
-            // It looks when it has polled, or asked.
+            // It looks at that when it has polled the future.
             Some(By::Caller) => None,
             None => self.responsible(&state),
         };

@@ -46,7 +46,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Command, Conn, OpError, Reply};
-use crate::driver::Driver;
+use crate::driver::{self, Driver};
 use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
 use crate::wire::keys::Keys;
@@ -103,7 +103,7 @@ impl Pops {
             shutdown,
             stopped.clone().drop_guard(),
         );
-        let (driver, task) = Driver::new(task.run());
+        let (driver, task) = Driver::new(task.run(), driver::LOOK);
         let pops = Self {
             conn,
             driver,

@@ -44,7 +44,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::announcements::Announced;
 use crate::conn::OpError;
-use crate::driver::{Caller, Driver, poll_answer};
+use crate::driver::{Caller, Driver, LOOK, poll_answer};
 use crate::engine::Engine;
 use crate::telemetry::events::Span;
 use crate::telemetry::{QueueCounters, Taker};
@@ -87,7 +87,7 @@ impl Receiving {
             announced,
             in_flight,
         );
-        let (driver, task) = Driver::new(task.run(end.clone(), stop));
+        let (driver, task) = Driver::new(task.run(end.clone(), stop), LOOK.min(settings.lease() / 8));
         engine.at_stop.tasks.spawn_on(task, conn.runtime());
         Arc::new(Self {
             driver,
@@ -130,9 +130,8 @@ impl Receiving {
     /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a
     /// listener, too.
     pub(crate) fn settle(&self, claim: &Claim, settlement: Settlement) -> PendingSettle {
-        let mut caller = self.driver.caller();
-        let answer = caller.ask(|| self.waiting.settle(claim, settlement));
-        PendingSettle { caller, answer }
+        let answer = self.waiting.settle(claim, settlement);
+        self.settling(answer)
     }
 
     /// Settles a delivery and waits for a message, in one call.
@@ -141,9 +140,12 @@ impl Receiving {
         claim: &Claim,
         settlement: Settlement,
     ) -> (PendingSettle, PendingReceive) {
-        let mut caller = self.driver.caller();
-        let (answer, joined) = caller.ask(|| self.waiting.settle_and_join(claim, settlement));
-        (PendingSettle { caller, answer }, self.pending(1, true, Some(joined)))
+        let (answer, joined) = self.waiting.settle_and_join(claim, settlement);
+        (self.settling(answer), self.pending(1, true, Some(joined)))
+    }
+
+    fn settling(&self, answer: SettleAnswer) -> PendingSettle {
+        PendingSettle { caller: self.driver.caller(), waiting: self.waiting.clone(), asks: None, answer }
     }
 
     /// Until when a caller waits for the result of a settlement that begins now.
@@ -176,10 +178,13 @@ impl fmt::Debug for Receiving {
     }
 }
 
-/// A delivery that is being settled. Dropping it changes nothing.
+/// A delivery that is being settled: with the next call, and there is one as soon as this is polled or dropped.
 #[derive(Debug)]
 pub(crate) struct PendingSettle {
     caller: Caller,
+    waiting: Arc<Waiting>,
+    /// Whether it asks the task for a call; `None` before it is polled.
+    asks: Option<bool>,
     answer: SettleAnswer,
 }
 
@@ -188,8 +193,21 @@ impl Future for PendingSettle {
     type Output = Option<Result<Settled, OpError>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let is_driving = self.caller.poll(cx);
-        poll_answer(&mut self.answer, cx, is_driving)
+        let Self { caller, waiting, asks, answer } = &mut *self;
+        // A call that was made since may have taken it along, as that for the next message of a worker does. Then
+        // it is no company for whoever waits for that.
+        let asks = asks.get_or_insert_with(|| waiting.has_to_settle());
+        let is_driving = *asks && caller.poll(cx, || waiting.wake_to_settle());
+        poll_answer(answer, cx, is_driving)
+    }
+}
+
+impl Drop for PendingSettle {
+    fn drop(&mut self) {
+        self.caller.leave();
+        if self.asks.is_none() {
+            self.waiting.wake_to_settle();
+        }
     }
 }
 
@@ -226,8 +244,10 @@ impl Future for PendingReceive {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { caller, most, patient, waiting, joined, span, .. } = &mut *self;
         let answer = loop {
-            let (_, answer) = joined.get_or_insert_with(|| caller.ask(|| waiting.join(*most, *patient)));
-            let is_driving = caller.poll(cx);
+            let is_driving = caller.poll(cx, || {
+                joined.get_or_insert_with(|| waiting.join(*most, *patient));
+            });
+            let Some((_, answer)) = joined else { break Err(OpError::Closed) };
             let answer = ready!(span.within(|| poll_answer(answer, cx, is_driving)));
             *joined = None;
             let answer = answer.unwrap_or(Err(OpError::Closed));
@@ -237,7 +257,7 @@ impl Future for PendingReceive {
             let are_over = |claims: &Vec<Claim>| claims.iter().any(|claim| claim.lease.is_over(now));
             match answer {
                 Ok(Some(claims)) if claims.peek(are_over) == Some(true) => {
-                    caller.ask(|| drop(claims));
+                    drop(claims);
                     if !*patient {
                         break Ok(None);
                     }

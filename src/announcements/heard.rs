@@ -38,20 +38,20 @@ pub(crate) struct Cancelled {
 
 impl Announced {
     /// What was announced until now may be missing: a retry may be due, and jobs may be cancelled.
-    pub(super) fn announce_unheard(&self) {
-        self.announce(0.0);
+    pub(super) fn on_unheard(&self) {
+        self.on_retry(0.0);
         self.heard().cancelled.may_be_others = true;
         self.cancelled.notify_one();
     }
 
-    pub(super) fn announce(&self, retry: f64) {
+    pub(super) fn on_retry(&self, retry: f64) {
         let mut heard = self.heard();
         heard.retry = Some(heard.retry.map_or(retry, |known| known.min(retry)));
         drop(heard);
         self.retry.notify_one();
     }
 
-    pub(super) fn announce_cancelled(&self, message: MessageId) {
+    pub(super) fn on_cancelled(&self, message: MessageId) {
         let mut heard = self.heard();
         if heard.cancelled.messages.len() < MOST {
             heard.cancelled.messages.insert(message);

@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::library::Error;
+use super::library_error::Error;
 use super::reply::Frame;
 
 pub(super) use fred::types::Message;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::library;
+use super::library_error;
 use super::op_error::{Cause, Source};
 
 /// How long one call of a provider may take, if the connect timeout is not shorter.
@@ -70,7 +70,7 @@ impl Credentials {
     }
 
     /// The provider's error, if that is the reason for this one of the client library.
-    pub(super) fn failure(&self, error: &library::Error) -> Option<Cause> {
+    pub(super) fn failure(&self, error: &library_error::Error) -> Option<Cause> {
         match self {
             Self::Provider(provider) if error.details().starts_with(FAILED) => provider.last_failure(),
             _ => None,

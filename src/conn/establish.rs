@@ -22,7 +22,7 @@ use super::address::Place;
 use super::client::{Client, Connection};
 use super::credentials::{Credentials, FAILED, Provider, named};
 use super::handshake::HANDSHAKE_TIMEOUT;
-use super::library::Error;
+use super::library_error::Error;
 use super::role::Role;
 use super::silence::IDLE;
 

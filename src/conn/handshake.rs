@@ -16,7 +16,7 @@ use super::expect::Expect;
 use super::reply::{Frame, NoReply, Reply};
 use super::role::Role;
 use super::topology::{Lead, outdated, replaced};
-use super::{Cause, OpError, library};
+use super::{Cause, OpError, library_error};
 
 /// How long the handshake of a new connection may take.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -106,7 +106,7 @@ pub(super) async fn handshake(
     let (replies, server_role, info) = tokio::select! {
         all = all => all
             .map_err(|_| OpError::Unknown(Cause::silence()))?
-            .map_err(|error| library::of_sent(&error))?,
+            .map_err(|error| library_error::of_sent(&error))?,
         () = outdated(lead) => return Err(OpError::NotExecuted(replaced())),
     };
     ensure_master(server_role)?;

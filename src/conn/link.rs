@@ -26,7 +26,7 @@ use super::silence::{IDLE, Silence, Verdict};
 use super::supervised::Supervised;
 use super::supervisor::Supervisor;
 use super::topology::replaced;
-use super::{Cause, Command, OpError, Options, Reply, library};
+use super::{Cause, Command, OpError, Options, Reply, library_error};
 
 /// How long `QUIT` may take. The library's call hangs when the connection is lost meanwhile.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -231,7 +231,7 @@ impl Link {
     }
 
     #[inline(never)]
-    fn finish(&self, sent: Sent, executed: Result<Frame, library::Error>) -> Result<Reply, OpError> {
+    fn finish(&self, sent: Sent, executed: Result<Frame, library_error::Error>) -> Result<Reply, OpError> {
         let Sent { command_name, expect, session, at, is_patient } = sent;
         let error = match executed {
             Ok(frame) => {
@@ -257,7 +257,7 @@ impl Link {
             }
             Err(error) => error,
         };
-        if library::is_timeout(&error) {
+        if library_error::is_timeout(&error) {
             if is_patient {
                 let waited = Duration::from_micros(self.micros().saturating_sub(at));
                 self.on_silence(session, at, waited.min(self.command_timeout));
@@ -267,7 +267,7 @@ impl Link {
             // not get in front of the handshake of the next connection.
             self.end(session);
         }
-        let error = library::of_sent(&error);
+        let error = library_error::of_sent(&error);
         self.note(command_name, &error);
         Err(error)
     }

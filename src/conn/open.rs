@@ -15,7 +15,7 @@ use super::shared::Shared;
 use super::slot::Slot;
 use super::supervisor::Supervisor;
 use super::topology::{Lead, outdated, replaced};
-use super::{Cause, ConnectError, Link, OpError, Options, library};
+use super::{Cause, ConnectError, Link, OpError, Options, library_error};
 use crate::telemetry::events;
 
 /// What to check if no sentinel names a master.
@@ -69,7 +69,8 @@ impl Link {
 
     /// A link to the server in the options that connects in the background.
     pub(super) fn begin(options: &Options, role: Role, shared: &Shared) -> Result<Arc<Self>, OpError> {
-        let client = build(options, role).map_err(|error| OpError::NotExecuted(library::cause(&error)))?;
+        let client =
+            build(options, role).map_err(|error| OpError::NotExecuted(library_error::cause(&error)))?;
         let supervisor = Supervisor::unconnected(options, client, role, shared.clone());
         Ok(Self::new(options, supervisor, role, shared.clone()))
     }
@@ -166,11 +167,11 @@ fn nobody_knows(options: &Options) -> &'static str {
 }
 
 /// What the client library's error means.
-async fn reason(options: &Options, error: &library::Error, left: Duration) -> ConnectError {
+async fn reason(options: &Options, error: &library_error::Error, left: Duration) -> ConnectError {
     if let Some(cause) = options.credentials.failure(error) {
         return ConnectError::Provider(cause);
     }
-    let cause = library::cause(error);
+    let cause = library_error::cause(error);
     if cause.source().is_none() && cause.to_string().contains("DB index is out of range") {
         return ConnectError::Option(format!("the server has no database of this number ({cause})"));
     }
@@ -181,10 +182,10 @@ async fn reason(options: &Options, error: &library::Error, left: Duration) -> Co
             why => refused(why),
         };
     }
-    if library::is_of_configuration(error) {
+    if library_error::is_of_configuration(error) {
         return ConnectError::Url("the client library refuses it".into());
     }
-    examine(options, cause, library::is_vague(error), left).await
+    examine(options, cause, library_error::is_vague(error), left).await
 }
 
 /// How a server refuses a user or a password, or the lack of one.

@@ -43,7 +43,7 @@ mod tls {
     use std::io;
     use std::time::Duration;
 
-    use crate::conn::library::rustls::{ClientConnection, Error as TlsError};
+    use crate::conn::library_error::rustls::{ClientConnection, Error as TlsError};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
     use tokio::time::timeout;

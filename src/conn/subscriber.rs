@@ -15,7 +15,7 @@ use super::pushed::{Push, Pushed};
 use super::role::Role;
 use super::shared::Shared;
 use super::topology::Lead;
-use super::{Cause, OpError, Options, library};
+use super::{Cause, OpError, Options, library_error};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -306,7 +306,7 @@ impl Subscriber {
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
                 return Err(OpError::Server(error.details().to_owned()));
             }
-            Ok(Err(error)) => return Err(library::of_sent(&error)),
+            Ok(Err(error)) => return Err(library_error::of_sent(&error)),
             Ok(Ok(is_pong)) => is_pong,
         };
         // Any other reply belongs to an earlier command.

@@ -21,7 +21,7 @@ use super::session::{Session, Sessions};
 use super::shared::Shared;
 use super::supervised::{Connected, Supervised, Trouble};
 use super::topology::{Lead, outdated, replaced};
-use super::{Cause, OpError, Options, library};
+use super::{Cause, OpError, Options, library_error};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -75,7 +75,7 @@ enum Event {
     /// A caller has ended the session.
     GivenUp,
     /// The library reports that the connection is lost, and why, unless that report was overtaken by others.
-    Lost(Option<library::Error>),
+    Lost(Option<library_error::Error>),
     /// The library has no connection yet.
     Nothing,
     /// The library has a new connection.
@@ -87,7 +87,7 @@ enum Event {
     /// Another server is the master now, or serves the slot.
     Outdated,
     /// The library's task has ended. It says why, unless it was asked to end.
-    Ended(Option<library::Error>),
+    Ended(Option<library_error::Error>),
 }
 
 impl Supervisor {
@@ -207,9 +207,11 @@ impl Supervisor {
         self.report_loss(&given_up());
     }
 
-    fn on_lost(&mut self, error: Option<library::Error>) {
+    fn on_lost(&mut self, error: Option<library_error::Error>) {
         match error {
-            Some(error) if self.options.is_tls() && library::is_vague(&error) && self.loss != Loss::None => {
+            Some(error)
+                if self.options.is_tls() && library_error::is_vague(&error) && self.loss != Loss::None =>
+            {
                 self.explain(self.cause(&error));
             }
             Some(error) => self.report_loss(&self.cause(&error)),
@@ -283,15 +285,15 @@ impl Supervisor {
 
     /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for
     /// that, nor for any other reason that ends the library's task.
-    async fn on_ended(&mut self, error: Option<library::Error>) {
+    async fn on_ended(&mut self, error: Option<library_error::Error>) {
         self.end_session();
         self.report_loss(&error.map_or_else(given_up, |error| self.cause(&error)));
         sleep(PROBE).await;
         self.connect().await;
     }
 
-    fn cause(&self, error: &library::Error) -> Cause {
-        self.options.credentials.failure(error).unwrap_or_else(|| library::cause(error))
+    fn cause(&self, error: &library_error::Error) -> Cause {
+        self.options.credentials.failure(error).unwrap_or_else(|| library_error::cause(error))
     }
 
     /// Looks in the background for a better reason than this one: a certificate that has expired, for

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::ConnectError;
 use super::address::{Address, Place};
-use super::library::rustls::client::WebPkiServerVerifier;
-use super::library::rustls::crypto::{CryptoProvider, ring};
-use super::library::rustls::pki_types::pem::PemObject;
-use super::library::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use super::library::rustls::{
+use super::library_error::rustls::client::WebPkiServerVerifier;
+use super::library_error::rustls::crypto::{CryptoProvider, ring};
+use super::library_error::rustls::pki_types::pem::PemObject;
+use super::library_error::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use super::library_error::rustls::{
     AlertDescription, CertificateError, ClientConfig, Error as TlsError, RootCertStore,
 };
-use super::library::rustls_native_certs::load_native_certs;
+use super::library_error::rustls_native_certs::load_native_certs;
 
 /// What the caller wants beyond the defaults, not yet checked. Holds a private key, so it has no derived
 /// `Debug`.

@@ -33,10 +33,9 @@ impl Future for Asked {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<u32>> {
         let Self { caller, question, questions, answer } = &mut *self;
-        if let Some(question) = question.take() {
-            caller.ask(|| drop(questions.send(question)));
-        }
-        let is_driving = caller.poll(cx);
+        let is_driving = caller.poll(cx, || {
+            let _ = question.take().map(|question| questions.send(question));
+        });
         poll_answer(answer, cx, is_driving)
     }
 }
@@ -49,10 +48,13 @@ impl Asker {
         let (questions, asked) = mpsc::unbounded_channel();
         let polls = Arc::<AtomicUsize>::default();
         let (counted, mut answers) = (polls.clone(), Box::pin(answers(asked)));
-        let (driver, task) = Driver::new(poll_fn(move |cx| {
-            counted.fetch_add(1, Ordering::Relaxed);
-            answers.as_mut().poll(cx)
-        }));
+        let (driver, task) = Driver::new(
+            poll_fn(move |cx| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                answers.as_mut().poll(cx)
+            }),
+            LOOK,
+        );
         (Self { driver, questions, polls }, tokio::spawn(task))
     }
 
@@ -127,19 +129,6 @@ async fn the_task_goes_on_for_a_caller_that_is_dropped() {
     assert_eq!(answered.await, Ok(2));
 }
 
-/// It has asked before it was dropped, and was never polled.
-#[tokio::test(start_paused = true)]
-async fn what_a_caller_asks_is_done_without_it() {
-    let (asker, _task) = Asker::ready(AT_ONCE).await;
-    let (answer, answered) = oneshot::channel();
-    let mut caller = asker.driver.caller();
-    caller.ask(|| asker.questions.send((1, answer))).unwrap();
-    tokio::task::yield_now().await;
-    assert_eq!(asker.polls(), 1, "it waits for its caller");
-    drop(caller);
-    assert_eq!(answered.await, Ok(1));
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_task_takes_over_from_a_caller_that_is_not_polled() {
     let (asker, _task) = Asker::ready(LATER).await;
@@ -150,15 +139,6 @@ async fn the_task_takes_over_from_a_caller_that_is_not_polled() {
     assert_eq!(timeout(3 * LOOK, answered).await, Ok(Ok(2)));
     assert!(stuck.is_woken());
     assert_ready_eq!(stuck.poll(), Some(1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_task_takes_over_from_a_caller_that_was_never_polled() {
-    let (asker, _task) = Asker::ready(LATER).await;
-    let (answer, answered) = oneshot::channel();
-    let mut _caller = asker.driver.caller();
-    _caller.ask(|| asker.questions.send((1, answer))).unwrap();
-    assert_eq!(timeout(3 * LOOK, answered).await, Ok(Ok(1)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,20 +169,6 @@ async fn after_several_callers_the_first_of_them_does_not_drive() {
     assert!(asker.polls() > polls + 1, "the last one was alone, so this one drives");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_caller_that_was_not_polled_is_no_company() {
-    let (asker, _task) = Asker::ready(AT_ONCE).await;
-    let (answer, mut answered) = oneshot::channel();
-    let mut first = asker.driver.caller();
-    first.ask(|| asker.questions.send((1, answer))).unwrap();
-    let mut second = asker.spawn(2);
-    assert_ready_eq!(second.poll(), Some(2));
-    assert_eq!(answered.try_recv(), Ok(1));
-    drop((first, second));
-    let mut third = asker.spawn(3);
-    assert_ready_eq!(third.poll(), Some(3));
-}
-
 /// While the task polls the future, which takes that long here, a caller comes and asks. The future is not lost.
 #[test]
 fn a_caller_that_comes_while_the_task_polls_changes_nothing() {
@@ -211,17 +177,20 @@ fn a_caller_that_comes_while_the_task_polls_changes_nothing() {
     let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
     let (questions, mut asked) = mpsc::unbounded_channel::<Question>();
     let mut is_first = true;
-    let (driver, task) = Driver::new(poll_fn(move |cx| {
-        // Not its first poll, which tells the callers where the task runs.
-        if !std::mem::take(&mut is_first) {
-            polled.send(()).unwrap();
-            may_go_on.recv().unwrap();
-        }
-        while let Poll::Ready(Some((number, answer))) = asked.poll_recv(cx) {
-            let _ = answer.send(number);
-        }
-        Poll::Pending
-    }));
+    let (driver, task) = Driver::new(
+        poll_fn(move |cx| {
+            // Not its first poll, which tells the callers where the task runs.
+            if !std::mem::take(&mut is_first) {
+                polled.send(()).unwrap();
+                may_go_on.recv().unwrap();
+            }
+            while let Poll::Ready(Some((number, answer))) = asked.poll_recv(cx) {
+                let _ = answer.send(number);
+            }
+            Poll::Pending
+        }),
+        LOOK,
+    );
     let task = runtime.spawn(task);
     while driver.0.state().runtime.is_none()
         || driver.0.state().polled_by.is_some()
@@ -234,55 +203,21 @@ fn a_caller_that_comes_while_the_task_polls_changes_nothing() {
     has_begun.recv().unwrap();
     let _here = runtime.enter();
     let (answer, mut answered) = oneshot::channel();
-    let mut caller = driver.caller();
-    caller.ask(|| questions.send((2, answer))).unwrap();
-    assert_eq!(driver.0.state().polled_by, Some(By::Task));
+    let (mut caller, mut question) = (driver.caller(), Some((2, answer)));
     let mut waiting = task::spawn(poll_fn(|cx| {
-        let is_driving = caller.poll(cx);
+        let is_driving = caller.poll(cx, || {
+            let _ = question.take().map(|question| questions.send(question));
+        });
         poll_answer(&mut answered, cx, is_driving)
     }));
     assert_pending!(waiting.poll());
+    assert_eq!(driver.0.state().polled_by, Some(By::Task));
     (0..3).for_each(|_| go_on.send(()).unwrap());
     while !waiting.is_woken() {
         thread::yield_now();
     }
     assert_ready_eq!(waiting.poll(), Some(2));
     assert!(!task.is_finished());
-}
-
-/// As a settlement and a receive of a worker.
-#[tokio::test(start_paused = true)]
-async fn two_callers_of_one_task_are_woken_together() {
-    let (asker, _task) = Asker::ready(LATER).await;
-    let mut settled = asker.driver.caller();
-    let (answer, answered) = oneshot::channel();
-    settled.ask(|| asker.questions.send((1, answer))).unwrap();
-    let mut settled = Asked { caller: settled, answer: answered, question: None, ..asker.ask(0) };
-    let mut received = asker.ask(2);
-    let mut both = task::spawn(async {
-        let (mut one, mut other) = (None, None);
-        poll_fn(|cx| {
-            if other.is_none()
-                && let Poll::Ready(answer) = Pin::new(&mut received).poll(cx)
-            {
-                other = Some(answer);
-            }
-            if one.is_none()
-                && let Poll::Ready(answer) = Pin::new(&mut settled).poll(cx)
-            {
-                one = Some(answer);
-            }
-            if one.is_some() && other.is_some() { Poll::Ready((one, other)) } else { Poll::Pending }
-        })
-        .await
-    });
-    assert_pending!(both.poll());
-    sleep(2 * LATER).await;
-    assert!(both.is_woken());
-    assert_pending!(both.poll());
-    assert!(!both.is_woken(), "the answer to the first is no reason to wake itself");
-    sleep(2 * LATER).await;
-    assert_ready_eq!(both.poll(), (Some(Some(1)), Some(Some(2))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -340,6 +275,27 @@ fn a_caller_in_another_runtime_does_not_drive() {
     assert!(asker.polls() > polls);
 }
 
+/// The future uses timers of the runtime of its task, and needs one.
+#[test]
+fn a_caller_that_moves_to_another_runtime_drives_no_more() {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (asker, _task) = runtime.block_on(Asker::ready(LATER));
+    let elsewhere = Builder::new_current_thread().build().unwrap();
+    for other in [None, Some(&elsewhere)] {
+        let mut asked = asker.spawn(1);
+        {
+            let _here = runtime.enter();
+            assert_pending!(asked.poll());
+            assert!(asker.driver.0.state().driving.is_some());
+        }
+        let answered = match other {
+            None => futures::executor::block_on(asked),
+            Some(other) => other.block_on(asked),
+        };
+        assert_eq!(answered, Some(1));
+    }
+}
+
 /// Callers of several threads that come, wait for a while, are dropped or forget to poll: each that waits is
 /// answered.
 #[test]
@@ -360,7 +316,7 @@ fn many_callers_are_answered() {
                         tokio::task::yield_now().await;
                     }
                     1 => drop(timeout(Duration::ZERO, asker.ask(number)).await),
-                    2 => asker.driver.caller().ask(|| ()),
+                    2 => drop(asker.driver.caller()),
                     _ => assert_eq!(timeout(MINUTE, asker.ask(number)).await, Ok(Some(number))),
                 }
             }

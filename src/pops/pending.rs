@@ -90,8 +90,12 @@ impl Future for PendingTake {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
         let Self { caller, pops, failed } = &mut *self;
-        caller.ask(|| pops.iter_mut().for_each(|pop| pop.send(cx)));
-        let is_driving = caller.poll(cx);
+        let to_send = pops.iter().any(|pop| pop.unsent.is_some()).then(|| cx.waker().clone());
+        let is_driving = caller.poll(cx, || {
+            if let Some(waker) = to_send {
+                pops.iter_mut().for_each(|pop| pop.send(&mut Context::from_waker(&waker)));
+            }
+        });
         let mut i = 0;
         while let Some(pop) = pops.get_mut(i) {
             match pop.poll_answer(cx, is_driving) {

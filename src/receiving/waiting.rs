@@ -92,11 +92,9 @@ impl Waiting {
         self.changed.notify_one();
     }
 
-    /// A delivery to settle. Returns where that is answered.
+    /// A delivery to settle, with the next call. Returns where that is answered.
     pub(super) fn settle(&self, claim: &Claim, settlement: Settlement) -> SettleAnswer {
-        let answer = self.lists().settle(claim, settlement);
-        self.changed.notify_one();
-        answer
+        self.lists().settle(claim, settlement)
     }
 
     /// A delivery to settle, and a receive of one message, which the task finds together. So they share a
@@ -107,10 +105,18 @@ impl Waiting {
         settlement: Settlement,
     ) -> (SettleAnswer, (u64, oneshot::Receiver<Received>)) {
         let mut lists = self.lists();
-        let answers = (lists.settle(claim, settlement), lists.join(1, true));
-        drop(lists);
-        self.changed.notify_one();
-        answers
+        (lists.settle(claim, settlement), lists.join(1, true))
+    }
+
+    /// Lets the task make a call for what is to be settled, unless one has it already.
+    pub(super) fn wake_to_settle(&self) {
+        if self.has_to_settle() {
+            self.changed.notify_one();
+        }
+    }
+
+    pub(super) fn has_to_settle(&self) -> bool {
+        !self.lists().to_settle.is_empty()
     }
 
     /// Lets the task look at what has changed elsewhere.

@@ -135,6 +135,10 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                     }
                 }
             };
+            // What came with the message, so that the next settlement finds nobody waiting.
+            while let Some(Some(answered)) = settling.next().now_or_never() {
+                self.settled(answered);
+            }
             match received {
                 Ok(delivery) => {
                     let message = Message {

@@ -235,7 +235,7 @@ fn five_files_of_conn_name_the_client_library() {
         .filter(|(_, _, code)| code.contains("fred::"))
         .map(|(_, file, _)| file)
         .collect();
-    let five = ["client", "establish", "library", "reply", "url"];
+    let five = ["client", "establish", "library_error", "reply", "url"];
     assert_eq!(naming, five.map(|name| Path::new("conn").join(name).with_extension("rs")).into());
 }
 

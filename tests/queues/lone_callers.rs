@@ -3,20 +3,18 @@
 
 use redelay::ErrorKind;
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, MESSAGES, MINUTE, Queues, TARGET, TIMEOUT_SET, still_builder};
+use redelay_support::{HOUR, MESSAGES, MINUTE, Queues, TARGET, TIMEOUT_SET, ms, still_builder};
 use tokio_test::task;
 use tokio_test::{assert_pending, assert_ready};
 
 #[cfg(target_os = "linux")]
 mod switches {
     use std::fs;
-    use std::sync::Arc;
 
-    use redelay::{BlockingQueue, Worker};
+    use redelay::BlockingQueue;
     use redelay_fixture::Server;
     use redelay_support::{HOUR, Queues, still_builder};
     use tokio::runtime::{Builder, Runtime};
-    use tokio::sync::Notify;
 
     const CALLS: u32 = 2000;
 
@@ -115,25 +113,6 @@ mod switches {
         });
         println!("{waits} waits for a message");
         assert!(waits <= 1.5, "{waits} waits for a message");
-    }
-
-    #[test]
-    fn a_message_of_a_worker_with_one_slot_switches_threads_once() {
-        let waits = waits_for("lone-worker", |queues| async move {
-            fill(&queues.ready).await;
-            let all = Arc::new(Notify::new());
-            let handled = all.clone();
-            let handler = move |n: i64| {
-                if n + 1 == i64::from(CALLS) {
-                    handled.notify_one();
-                }
-                async {}
-            };
-            let worker = Worker::new(&queues.ready).concurrency(1);
-            worker.run_until(async move { all.notified().await }, handler).await.unwrap();
-        });
-        println!("{waits} waits for a message of a worker");
-        assert!(waits <= 2.0, "{waits} waits for a message of a worker");
     }
 }
 
@@ -241,8 +220,49 @@ async fn a_receive_that_is_not_polled_delays_no_settlement() {
     until_async("it is answered", || std::future::ready(stuck.is_woken())).await;
     let second = assert_ready!(stuck.poll()).unwrap();
     assert_eq!(*second.value(), 2);
-    // Nobody polls this, and it is not dropped either.
-    let _acked = second.ack();
+    // Nobody polls this, and it is dropped.
+    drop(second.ack());
     until_async("it is acknowledged", || async { server.get::<usize, _>(["HLEN", MESSAGES]) == 0 }).await;
+    client.shutdown().await;
+}
+
+/// In each order, because the first one asks for both, and a select may poll them in any.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_settlement_beside_a_receive_is_answered_at_once() {
+    let server = Server::start();
+    let Queues { client, ready, .. } = Queues::of_numbers(still_builder(&server)).await;
+    let receiver = ready.receiver();
+    ready.offer_all(&(0..201).collect::<Vec<_>>()).await.unwrap();
+    let mut delivery = receiver.receive().await.unwrap();
+    for number in 0..100 {
+        let (acked, next) = tokio::join!(delivery.ack(), receiver.receive());
+        acked.unwrap();
+        let (next, acked) = tokio::join!(receiver.receive(), next.unwrap().ack());
+        acked.unwrap();
+        delivery = next.unwrap();
+        assert_eq!(*delivery.value(), 2 * number + 2);
+    }
+    // Nothing comes any more, and the settlement does not wait for that.
+    let mut waiting = task::spawn(receiver.receive());
+    assert_pending!(waiting.poll());
+    delivery.ack().await.unwrap();
+    client.shutdown().await;
+}
+
+/// Nobody polls them for longer than their leases last.
+#[tokio::test]
+async fn settlements_that_are_not_polled_keep_no_lease_from_being_extended() {
+    let server = Server::start();
+    let Queues { client, ready, .. } = Queues::of_numbers(still_builder(&server)).await;
+    ready.offer_all(&(0..40).collect::<Vec<_>>()).await.unwrap();
+    let receiver = ready.receiver().lease(ms(300));
+    let mut acks = Vec::new();
+    for delivery in receiver.receive_many(40).await.unwrap() {
+        acks.push(delivery.unwrap().ack());
+        tokio::time::sleep(ms(30)).await;
+    }
+    for acked in futures::future::join_all(acks).await {
+        acked.unwrap();
+    }
     client.shutdown().await;
 }

@@ -67,7 +67,7 @@ mod pool;
 mod primitive;
 mod rust;
 mod signature;
-mod text;
+mod syntax;
 
 pub use check::{Differences, check};
 pub(crate) use hierarchy::{Hierarchy, Layout};

@@ -93,9 +93,9 @@
 #[cfg(feature = "kryo")]
 pub(crate) mod base;
 mod big;
-pub(crate) mod class;
 mod convert;
 mod exact;
+pub(crate) mod known_classes;
 mod library;
 pub(crate) mod path;
 pub(crate) mod per_type;

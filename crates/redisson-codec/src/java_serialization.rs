@@ -12,8 +12,8 @@
 
 mod contents;
 mod library;
+mod modified_utf8;
 mod stream;
-mod text;
 mod times;
 mod typed;
 mod view;

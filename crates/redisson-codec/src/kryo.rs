@@ -15,9 +15,9 @@ mod input;
 mod library_object;
 mod numbered;
 mod output;
+mod parts_as_text;
 mod read;
 mod scalar;
-mod text;
 mod value;
 mod write;
 

@@ -74,12 +74,12 @@ mod memory;
 #[cfg(feature = "msgpack")]
 mod msgpack;
 mod number;
+mod plain;
 #[cfg(feature = "_serde")]
 mod serde_error;
 #[cfg(feature = "_serde")]
 mod shown;
 mod signature;
-mod text;
 
 #[cfg(feature = "_java")]
 pub use any_class::AnyClass;
@@ -106,7 +106,7 @@ pub use kryo::WithClasses;
 #[cfg(feature = "msgpack")]
 pub use msgpack::MsgPack;
 pub use number::{Double, Int, Long};
-pub use text::{Bytes, String};
+pub use plain::{Bytes, String};
 
 pub use error::CodecError;
 

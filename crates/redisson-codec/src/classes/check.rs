@@ -8,7 +8,7 @@ use super::compared::{Compared, java_name, mismatch};
 use super::hierarchy::{Hierarchy, Layout, OTHER_NUMBERS};
 use super::model::{ClassKind, Classes, JavaClass};
 use crate::CodecError;
-use crate::java::class::known;
+use crate::java::known_classes::known;
 use crate::java::shape::{Choice, EnumShape, Form, Kind, Shape, StructShape};
 
 /// What is different between a Rust type and the classes that it stands for. Returned by [`check`].
@@ -212,7 +212,7 @@ impl Check<'_> {
 
     fn library_enum(&mut self, found: &EnumShape) {
         match known(&found.class).map(|class| class.kind) {
-            Some(crate::java::class::ClassKind::Enum(names)) => self.constants(found, names),
+            Some(crate::java::known_classes::ClassKind::Enum(names)) => self.constants(found, names),
             _ => self.not_described(&found.class),
         }
     }

@@ -5,7 +5,7 @@ use super::library::{OBJECT, short};
 use super::model::{Classes, JavaType};
 use super::primitive::Primitive;
 use crate::java::base::{Base, base, is_collection, is_map};
-use crate::java::class::{ClassKind as Library, known};
+use crate::java::known_classes::{ClassKind as Library, known};
 use crate::java::shape::{Kind, Node, NodeId, Shape};
 
 /// What is compared.

@@ -4,7 +4,7 @@ use super::library::{WITHOUT_FIELDS, known_java};
 use super::model::{ClassKind, Classes, JavaClass, JavaField, JavaType};
 use super::primitive::Primitive;
 use crate::java::base::{Base, base, groups};
-use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
+use crate::java::known_classes::{ClassKind as Library, Layout as LibraryLayout, known};
 
 /// How many classes a class may have above it. Java's own have six at most.
 const MOST: usize = 64;

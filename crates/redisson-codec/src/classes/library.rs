@@ -2,7 +2,7 @@
 
 use super::primitive::PRIMITIVES;
 use crate::java::base::base;
-use crate::java::class::known;
+use crate::java::known_classes::known;
 
 pub(super) const OBJECT: &str = "java.lang.Object";
 

@@ -21,7 +21,7 @@ use super::mapper::{Mapper, Typing};
 use super::node::{Is, Key, Node};
 use super::value::{self, as_text};
 use super::write::enum_set_class;
-use crate::java::class::ClassKind;
+use crate::java::known_classes::ClassKind;
 use crate::java::shape::{self, Choice, Kind, NodeId, Shape, Tag};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::mapper::{Mapper, Times};
 use super::node::{Is, Node};
 use super::value::as_text;
-use crate::java::class::Scalar;
+use crate::java::known_classes::Scalar;
 use crate::java::time::forms::{self, GREGORIAN, offset_minutes, split_offset};
 use crate::java::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Value};
 

@@ -12,7 +12,7 @@ pub(super) use write::{is_last_scalar, key, write, write_scalar};
 
 use super::node::{Is, Node};
 use crate::java::Object;
-use crate::java::class::{ClassKind, FieldKind, known};
+use crate::java::known_classes::{ClassKind, FieldKind, known};
 
 #[inline]
 pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {

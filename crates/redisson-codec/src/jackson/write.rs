@@ -27,7 +27,7 @@ use super::node::Node;
 use super::times;
 use super::value;
 use crate::java::Value;
-use crate::java::class::ClassKind;
+use crate::java::known_classes::ClassKind;
 use crate::java::shape::Kind;
 use crate::java::type_hint::{PREFIX, TypeHint, type_hint};
 use crate::java::value_slot;

@@ -2,7 +2,7 @@
 //! arrays are declared with them.
 
 #[cfg(feature = "classes")]
-use super::class::{ClassKind, known};
+use super::known_classes::{ClassKind, known};
 
 /// What is below such a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

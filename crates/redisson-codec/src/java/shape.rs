@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
-use super::class::Class;
+use super::known_classes::Class;
 use super::per_type::{Last, PerType};
 use crate::CodecError;
 

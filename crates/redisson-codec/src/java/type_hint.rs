@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::class::{self, Class};
+use super::known_classes::{self, Class};
 
 /// The prefix of the reserved names.
 ///
@@ -34,7 +34,7 @@ pub(crate) fn type_hint(newtype: &str) -> Option<TypeHint> {
         OBJECT => Some(TypeHint::Object),
         ARRAY => Some(TypeHint::Array),
         VALUE => Some(TypeHint::Value),
-        _ => class::known(rest).map(TypeHint::Class),
+        _ => known_classes::known(rest).map(TypeHint::Class),
     }
 }
 

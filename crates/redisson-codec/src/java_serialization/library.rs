@@ -2,7 +2,7 @@
 
 use super::stream::{Item, Object};
 use super::view::{Outcome, View, time};
-use crate::java::class::locale_text;
+use crate::java::known_classes::locale_text;
 use crate::java::{
     BigDecimal, BigInteger, ClassName, Collection, Constant, Date, EnumSet, Map, Object as Fields, Text,
     Uuid, Value,

@@ -1,7 +1,7 @@
 //! The times of `java.time`, which are all written by a class `java.time.Ser`.
 
 use super::contents::Contents;
-use super::text::text;
+use super::modified_utf8::text;
 use crate::java::time::parts::{month_day_text, offset_text, period_text, year_month_text, year_text};
 use crate::java::{ClassName, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Text, Value};
 

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::value::StringDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, Visitor};
 
-use crate::java::class::{Class, ClassKind, known};
+use crate::java::known_classes::{Class, ClassKind, known};
 use crate::java::shape::{Choice, Kind, Node, NodeId, Shape, Variant};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::variant::VariantReader;

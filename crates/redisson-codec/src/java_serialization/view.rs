@@ -5,9 +5,9 @@
 
 use super::contents::Contents;
 use super::library;
+use super::modified_utf8::text;
 use super::stream::{Array, Description, Entity, Field, Id, Item, Object, Part, Seen, Stream, class_shown};
 use super::stream::{is_object, primitive_size};
-use super::text::text;
 use super::{Refused, times};
 use crate::java::{self, Constant, Enum, Value};
 use crate::memory::{self, TooMuch};

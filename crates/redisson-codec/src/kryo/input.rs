@@ -2,7 +2,7 @@
 
 mod class;
 mod serialized;
-mod text;
+mod utf16;
 
 use super::MAX_DEPTH;
 use super::failure::{Failure, Outcome};

@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::output::Output;
 use super::value;
-use crate::java::class::{ClassKind, FieldKind, known};
+use crate::java::known_classes::{ClassKind, FieldKind, known};
 use crate::java::{Array, Date, Object, Value};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::shown::shown;

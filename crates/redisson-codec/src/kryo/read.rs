@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use serde::de::{Deserializer, Visitor};
 
 use super::input::ClassRef;
-use super::{library_object, scalar, text, value};
-use crate::java::class::ClassKind;
+use super::{library_object, parts_as_text, scalar, value};
+use crate::java::known_classes::ClassKind;
 use crate::java::shape::{Kind, Node, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::variant::VariantReader;
@@ -151,7 +151,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         match (&node.kind, found) {
             (Kind::String, _) => {}
             (Kind::Text(_), Found::Known(class)) | (&Kind::Text(class), _) => {
-                return visitor.visit_string(text::read(&mut self.reader.input, class)?);
+                return visitor.visit_string(parts_as_text::read(&mut self.reader.input, class)?);
             }
             _ => return Err(changed()),
         }

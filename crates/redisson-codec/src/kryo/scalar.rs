@@ -2,7 +2,7 @@
 
 use super::input::Input;
 use super::output::Output;
-use crate::java::class::{Class, ClassKind, Layout, Scalar, TextPart};
+use crate::java::known_classes::{Class, ClassKind, Layout, Scalar, TextPart};
 use crate::java::{
     BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Uuid, Value,
 };
@@ -162,14 +162,14 @@ pub(super) fn write_time(output: &mut Output, time: LocalTime) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::java::class::class;
+    use crate::java::known_classes::class;
 
     #[track_caller]
     fn both_ways(value: Value, bytes: &[u8]) {
         let mut output = Output::take();
         assert!(write(&mut output, &value).unwrap());
         assert_eq!(output.finish().unwrap(), bytes);
-        let class = crate::java::class::known(value.class()).unwrap();
+        let class = crate::java::known_classes::known(value.class()).unwrap();
         assert_eq!(read(&mut Input::new(bytes), class).unwrap(), value);
     }
 

@@ -17,7 +17,7 @@ pub(super) use write::{
 use super::input::{ClassRef, Input};
 use super::scalar;
 use crate::java::base::base;
-use crate::java::class::{Class, ClassKind, known};
+use crate::java::known_classes::{Class, ClassKind, known};
 use crate::kryo::numbered::Numbered;
 
 /// The comparators that have no fields. What follows the class is for an enum the number of its only

@@ -10,8 +10,8 @@ mod rest;
 use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::output::Output;
-use super::{library_object, scalar, text, value};
-use crate::java::class::ClassKind;
+use super::{library_object, parts_as_text, scalar, value};
+use crate::java::known_classes::ClassKind;
 use crate::java::refuse::refuse;
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::{Value, value_slot};
@@ -114,7 +114,7 @@ impl<'w> Serializer for ValueWriter<'w> {
             }
             Content::TextOf(class) => {
                 self.present();
-                text::write(self.output, class, value)
+                parts_as_text::write(self.output, class, value)
             }
             _ => Err(changed()),
         }

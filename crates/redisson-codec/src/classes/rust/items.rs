@@ -8,7 +8,7 @@ use super::writer::{Outcome, Wanted, Writer};
 use crate::classes::hierarchy::{Hierarchy, Layout, OTHER_NUMBERS};
 use crate::classes::library::OBJECT;
 use crate::classes::model::{ClassKind, JavaType};
-use crate::java::class::{ClassKind as Library, known};
+use crate::java::known_classes::{ClassKind as Library, known};
 
 impl Writer<'_> {
     /// Writes a type.

@@ -6,7 +6,7 @@ use crate::classes::library::{OBJECT, short};
 use crate::classes::model::JavaType;
 use crate::classes::primitive::Primitive;
 use crate::java::base::{is_collection, is_map};
-use crate::java::class::{ClassKind as Library, known};
+use crate::java::known_classes::{ClassKind as Library, known};
 use crate::java::type_hint::{MODULES, PREFIX};
 
 /// Where a type stands.

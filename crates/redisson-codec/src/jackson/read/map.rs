@@ -8,7 +8,7 @@ use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::mapper::REDISSON;
 use crate::jackson::node::{Is, Key, Node};
 use crate::jackson::value::{self, as_text};
-use crate::java::class::ClassKind;
+use crate::java::known_classes::ClassKind;
 use crate::java::path::Step;
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;

@@ -12,7 +12,7 @@ use crate::jackson::mapper::{Mapper, Times, Typing};
 use crate::jackson::node::{Is, Key, Node};
 use crate::jackson::times;
 use crate::jackson::write::CLASS;
-use crate::java::class::{Class, ClassKind, FieldKind, Scalar, known};
+use crate::java::known_classes::{Class, ClassKind, FieldKind, Scalar, known};
 use crate::java::{
     Array, BigDecimal, BigInteger, ClassName, Classed, Collection, Constant, Date, Enum, EnumSet, Map,
     Object, Text, Uuid, Value,

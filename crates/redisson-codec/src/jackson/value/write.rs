@@ -10,7 +10,7 @@ use crate::jackson::mapper::{Mapper, Typing};
 use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, MAX_DIGITS, Node, beyond_depth};
 use crate::jackson::times;
 use crate::jackson::write::{CLASS, Written, enum_set_class, refused};
-use crate::java::class::{Scalar, known};
+use crate::java::known_classes::{Scalar, known};
 use crate::java::{Array, Classed, Constant, Object, Value};
 use crate::number::{java_float, java_text};
 use crate::shown::shown;

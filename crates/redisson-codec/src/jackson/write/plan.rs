@@ -10,7 +10,7 @@ use crate::CodecError;
 use crate::jackson::format::{Format, Group};
 use crate::jackson::mapper::Typing;
 use crate::jackson::value;
-use crate::java::class::{Class, ClassKind};
+use crate::java::known_classes::{Class, ClassKind};
 use crate::java::per_type::{Last, PerType};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Tag, Variant};
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Choice, EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape, Tag, Variant};
 use crate::CodecError;
-use crate::java::class::{Class, ClassKind, Layout, class, known};
+use crate::java::known_classes::{Class, ClassKind, Layout, class, known};
 use crate::java::probe::{Requested, Step, probe};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::shown::{LONGEST, type_of, within};

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Generic;
 use crate::classes::{ClassKind, Classes, Hierarchy, Layout};
-use crate::java::class::Layout as LibraryLayout;
+use crate::java::known_classes::Layout as LibraryLayout;
 
 /// In bytes: more is not kept, but made again. Files of classes may be anybody's.
 const MAX_KEPT: usize = 64 << 20;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::plan::{ObjectPlan, Plan};
 use super::{Described, Generic, numbered};
-use crate::java::class::{Class, ClassKind as Library, Layout as LibraryLayout, known};
+use crate::java::known_classes::{Class, ClassKind as Library, Layout as LibraryLayout, known};
 use crate::java::{ClassName, Collection, Constant, Enum, Map, Object, Value};
 use crate::java_serialization::HEADER;
 use crate::kryo::failure::{Failure, Outcome};

@@ -2,7 +2,7 @@
 
 use super::plan::{ObjectPlan, Plan};
 use super::{Described, Generic, numbered};
-use crate::java::class::{ClassKind as Library, Layout as LibraryLayout, known};
+use crate::java::known_classes::{ClassKind as Library, Layout as LibraryLayout, known};
 use crate::java::{Collection, Constant, Map, Object, Value};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::Input;
-use super::text::ascii;
-use crate::java::class::{Class, PACKAGES, frequent, known};
+use super::utf16::ascii;
+use crate::java::known_classes::{Class, PACKAGES, frequent, known};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::memory;

@@ -3,7 +3,7 @@
 
 use super::{ClassRef, Input};
 use crate::java::Serialized;
-use crate::java::class::known;
+use crate::java::known_classes::known;
 use crate::java_serialization::{HEADER, Read, Streams};
 use crate::kryo::MAX_DEPTH;
 use crate::kryo::failure::{Failure, Outcome};

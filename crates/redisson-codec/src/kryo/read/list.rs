@@ -5,7 +5,7 @@ use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use super::super::value;
 use super::prefix::{Found, Prefix};
 use super::{ValueReader, changed};
-use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::known_classes::{Class, ClassKind, Layout};
 use crate::java::path::Step;
 use crate::java::shape::{Kind, Node, NodeId};
 use crate::kryo::failure::{Failure, Outcome};

@@ -5,7 +5,7 @@ use serde::de::{DeserializeSeed, MapAccess};
 use super::super::value;
 use super::prefix::Prefix;
 use super::{ValueReader, changed};
-use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::known_classes::{Class, ClassKind, Layout};
 use crate::java::path::Step;
 use crate::java::shape::NodeId;
 use crate::kryo::failure::{Failure, Outcome};

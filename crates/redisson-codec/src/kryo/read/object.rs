@@ -5,7 +5,7 @@ use serde::de::{DeserializeSeed, MapAccess};
 
 use super::prefix::{Found, Prefix};
 use super::{ValueReader, changed};
-use crate::java::class::class;
+use crate::java::known_classes::class;
 use crate::java::shape::{Field, Form, StructShape};
 use crate::kryo::failure::{Failure, Outcome};
 

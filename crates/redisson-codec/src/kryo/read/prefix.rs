@@ -2,7 +2,7 @@
 
 use super::super::input::{ClassRef, Input};
 use super::super::{scalar, value};
-use crate::java::class::{Class, ClassKind, TextPart};
+use crate::java::known_classes::{Class, ClassKind, TextPart};
 use crate::java::shape::{Choice, EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::java_serialization::Typed;
 use crate::kryo::failure::{Failure, Outcome};

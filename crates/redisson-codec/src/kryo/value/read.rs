@@ -1,7 +1,7 @@
 //! A [`Value`] from its bytes.
 
 use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
-use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::known_classes::{Class, ClassKind, Layout};
 use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value};
 #[cfg(feature = "classes")]
 use crate::java_serialization::HEADER;
@@ -10,7 +10,7 @@ use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
 use crate::kryo::numbered::Numbered;
-use crate::kryo::{library_object, scalar, text};
+use crate::kryo::{library_object, parts_as_text, scalar};
 use crate::memory;
 use crate::shown::shown;
 use crate::signature::is_java_name;
@@ -139,7 +139,7 @@ pub(in crate::kryo) fn read_known(input: &mut Input<'_>, known: &'static Class) 
     let class = ClassName::Borrowed(known.name);
     Ok(match known.kind {
         ClassKind::Scalar(_) => scalar::read(input, known)?,
-        ClassKind::Text(_) => Value::Text(Box::new(Text { class, text: text::read(input, known)? })),
+        ClassKind::Text(_) => Value::Text(Box::new(Text { class, text: parts_as_text::read(input, known)? })),
         ClassKind::Fields(fields) => library_object::read(input, known.name, fields)?,
         ClassKind::Enum(names) => {
             let constant = constant(input, Some(names))?;

@@ -1,14 +1,14 @@
 //! A [`Value`] to its bytes.
 
 use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null_of};
-use crate::java::class::{ClassKind, Layout, known};
+use crate::java::known_classes::{ClassKind, Layout, known};
 use crate::java::{ClassName, Collection, Constant, Map, Opaque, Value};
 #[cfg(feature = "classes")]
 use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
-use crate::kryo::{library_object, scalar, text};
+use crate::kryo::{library_object, parts_as_text, scalar};
 use crate::shown::shown;
 
 /// A value with its class in front.
@@ -92,7 +92,7 @@ pub(in crate::kryo) fn write_named(output: &mut Output, value: &Value) -> Outcom
     }
     match value {
         Value::Text(value) => match known(&value.class) {
-            Some(class) => text::write(output, class, &value.text)?,
+            Some(class) => parts_as_text::write(output, class, &value.text)?,
             None => return Err(unknown(&value.class, "text")),
         },
         Value::Bytes(value) => {

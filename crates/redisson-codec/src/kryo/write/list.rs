@@ -7,7 +7,7 @@ use super::ValueWriter;
 use super::byte::ByteWriter;
 use super::map::length_of;
 use super::plan::{Content, ElementForm, ListPlan, Plan, Site};
-use crate::java::class::Layout;
+use crate::java::known_classes::Layout;
 use crate::java::path::Step;
 use crate::kryo::failure::{Failure, Outcome};
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::super::output::{Name, WrittenClass};
 use super::super::{scalar, value};
 use crate::CodecError;
-use crate::java::class::{Class, ClassKind, Layout, known};
+use crate::java::known_classes::{Class, ClassKind, Layout, known};
 use crate::java::per_type::{Last, PerType};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, Variant};
 use crate::kryo::numbered::Numbered;

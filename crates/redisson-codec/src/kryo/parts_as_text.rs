@@ -3,7 +3,7 @@
 use super::input::{ClassRef, Input};
 use super::output::Output;
 use super::scalar;
-use crate::java::class::{Class, ClassKind, TextPart, locale_text};
+use crate::java::known_classes::{Class, ClassKind, TextPart, locale_text};
 use crate::java::time::parts::{
     MAX_OFFSET, month_day_text, offset_text, period_text, year_month_text, year_text,
 };
@@ -256,7 +256,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::java::class::class;
+    use crate::java::known_classes::class;
 
     fn written(name: &'static str, text: &str) -> Result<Vec<u8>, String> {
         let mut output = Output::take();
