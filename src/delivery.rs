@@ -560,12 +560,8 @@ impl<T> Delivery<T> {
         let by_ms = time::millis(by).unwrap_or(0);
         let answer = open.receiving.settle(&open.claim, Settlement::Extend { by_ms });
         let span = open.span.settle(&open.queue.keys, self.id, "extend");
-        let (deadline, receiving, queue) =
-            (open.receiving.deadline(), open.receiving.clone(), open.queue.clone());
-        Box::pin(async move {
-            let _receiving = receiving;
-            answered("extend", answer, deadline, &queue, &span).await
-        })
+        let (receiving, queue) = (open.receiving.clone(), open.queue.clone());
+        Box::pin(async move { answered("extend", answer, receiving.deadline(), &queue, &span).await })
     }
 
     /// Awaits a future inside the span `redelay.process` of this delivery, so that what it logs names the

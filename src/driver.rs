@@ -1,10 +1,10 @@
 //! A task whose future a lone caller polls itself.
 //!
-//! A caller that asks a task, and waits for its answer, wakes the task and is woken by it. On several threads,
-//! tokio wakes another thread each time, which costs as much as the rest of a call. So whoever waits for an
-//! answer is a [`Caller`], and polls the future of the task while nobody else waits. What the future starts,
-//! awaits and owns is the same. Whatever answers a caller must be awaited by the future: nothing else wakes a
-//! caller that drives.
+//! A caller that asks a task, and waits for its answer, wakes the task and is woken by it. On several
+//! threads, tokio wakes another thread each time, which costs as much as the rest of a call. So whoever waits
+//! for an answer is a [`Caller`], and polls the future of the task while nobody else waits. What the future
+//! starts, awaits and owns is the same. Whatever answers a caller must be awaited by the future: nothing else
+//! wakes a caller that drives.
 //!
 //! | if … | then … |
 //! |---|---|
@@ -41,13 +41,14 @@ pub(crate) struct Driver(Arc<Shared>);
 
 struct Shared {
     callers: Callers,
-    /// The future was woken since it was last polled. Whoever polls it now looks at that when it has done so. If
-    /// nobody does, the caller that drives was woken for it; without one, the task was.
+    /// The future was woken since it was last polled. Whoever polls it now looks at that when it has done so.
+    /// If nobody does, the caller that drives was woken for it; without one, the task was.
     is_woken: AtomicBool,
     state: Mutex<State>,
 }
 
-/// They decide who drives, and nothing else. So callers of several threads need no lock as long as nobody does.
+/// They decide who drives, and nothing else. So callers of several threads need no lock as long as nobody
+/// does.
 #[derive(Default)]
 struct Callers {
     /// Those that wait.
@@ -124,7 +125,8 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// One that waits for an answer of the task, from its first poll on. Dropping it lets the task go on by itself.
+/// One that waits for an answer of the task, from its first poll on. Dropping it lets the task go on by
+/// itself.
 #[derive(Debug)]
 pub(crate) struct Caller {
     driver: Driver,
@@ -137,8 +139,8 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Asks the task for something, if there is something to ask for, and polls the future if this caller drives.
-    /// Returns whether it does: then it is woken with the future, and not with its answer.
+    /// Asks the task for something, if there is something to ask for, and polls the future if this caller
+    /// drives. Returns whether it does: then it is woken with the future, and not with its answer.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, ask: impl FnOnce()) -> bool {
         if self.number == 0 {
             let Callers { waiting, count, are_several } = &self.driver.0.callers;
@@ -192,8 +194,8 @@ impl Drop for Caller {
     }
 }
 
-/// An answer of the task; `None` if it gives none. A caller that drives is woken with the future, and need not
-/// be woken for the answer.
+/// An answer of the task; `None` if it gives none. A caller that drives is woken with the future, and need
+/// not be woken for the answer.
 pub(crate) fn poll_answer<T>(
     answer: &mut oneshot::Receiver<T>,
     cx: &mut Context<'_>,
@@ -238,8 +240,8 @@ struct Watch {
 }
 
 impl Watch {
-    /// Whether a caller has driven for longer than between two looks. Any other one that came would have ended
-    /// that.
+    /// Whether a caller has driven for longer than between two looks. Any other one that came would have
+    /// ended that.
     fn is_over(&mut self, shared: &Shared, state: &mut State, cx: &mut Context<'_>) -> bool {
         loop {
             let count = shared.callers.count.load(Relaxed);
@@ -343,9 +345,9 @@ impl Shared {
         if self.state().is_over { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Polls the future if it was woken; `polled_by` is set. For a caller, it does so again if the future wakes
-    /// itself: to wake the caller for that would wake another thread. The task ends its turn instead, because
-    /// the future may want to let others run.
+    /// Polls the future if it was woken; `polled_by` is set. For a caller, it does so again if the future
+    /// wakes itself: to wake the caller for that would wake another thread. The task ends its turn instead,
+    /// because the future may want to let others run.
     fn poll_future(self: &Arc<Self>, by: By) {
         let waker = Waker::from(self.clone());
         let mut left = if by == By::Task { 1 } else { IN_A_ROW };
@@ -379,7 +381,8 @@ impl Shared {
                 self.release();
             }
             By::Caller => {}
-            // It is woken if there is more to do. The answer for a caller that drives may have come with this.
+            // It is woken if there is more to do. The answer for a caller that drives may have come with
+            // this.
             By::Task => {
                 let driving = state.driving.as_ref().map(|(_, waker)| waker.clone());
                 drop(state);

@@ -178,7 +178,8 @@ impl fmt::Debug for Receiving {
     }
 }
 
-/// A delivery that is being settled: with the next call, and there is one as soon as this is polled or dropped.
+/// A delivery that is being settled: with the next call, and there is one as soon as this is polled or
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct PendingSettle {
     caller: Caller,
@@ -194,8 +195,8 @@ impl Future for PendingSettle {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { caller, waiting, asks, answer } = &mut *self;
-        // A call that was made since may have taken it along, as that for the next message of a worker does. Then
-        // it is no company for whoever waits for that.
+        // A call that was made since may have taken it along, as that for the next message of a worker does.
+        // Then it is no company for whoever waits for that.
         let asks = asks.get_or_insert_with(|| waiting.has_to_settle());
         let is_driving = *asks && caller.poll(cx, || waiting.wake_to_settle());
         poll_answer(answer, cx, is_driving)

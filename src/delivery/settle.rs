@@ -1,4 +1,4 @@
-//! How a delivery is settled: at once, whether or not anybody awaits the answer.
+//! How a delivery is settled, whether or not anybody awaits the answer.
 
 use std::any::Any;
 use std::fmt::{self, Display, Write};
@@ -41,7 +41,8 @@ impl Open {
     }
 }
 
-/// Settles at once; the future only waits for the answer.
+/// Settles with the next call of the receiver, which is made at the latest when the future is polled or
+/// dropped.
 pub(super) fn settle(
     open: Option<Box<Open>>,
     verb: &'static str,
@@ -65,12 +66,12 @@ pub(super) fn settle_by(
             open.queue.counters.handled(what, open.since.elapsed());
         }
         let span = open.span.settle(&open.queue.keys, open.claim.member.id(), verb);
-        let deadline = open.receiving.deadline();
-        (send(&open.receiving, &open.claim, settlement), deadline, open.receiving, open.queue, span)
+        (send(&open.receiving, &open.claim, settlement), open.receiving, open.queue, span)
     });
     Box::pin(async move {
-        let Some((answer, deadline, _receiving, queue, span)) = started else { return Ok(()) };
-        answered(verb, answer, deadline, &queue, &span).await
+        let Some((answer, receiving, queue, span)) = started else { return Ok(()) };
+        // It may be sent only now.
+        answered(verb, answer, receiving.deadline(), &queue, &span).await
     })
 }
 

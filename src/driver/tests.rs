@@ -169,7 +169,8 @@ async fn after_several_callers_the_first_of_them_does_not_drive() {
     assert!(asker.polls() > polls + 1, "the last one was alone, so this one drives");
 }
 
-/// While the task polls the future, which takes that long here, a caller comes and asks. The future is not lost.
+/// While the task polls the future, which takes that long here, a caller comes and asks. The future is not
+/// lost.
 #[test]
 fn a_caller_that_comes_while_the_task_polls_changes_nothing() {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -350,14 +350,19 @@ impl Task {
             // First what is known. Blocked pops may take the whole time to end, if their server is away.
             self.plan.set_woken(false);
             self.settle_all().await;
-            if let Some(mut parked) = self.parked.take() {
-                parked.expire();
-                let _ = parked.wake.await;
-            }
-            // A blocked pop may move one more payload until it has ended.
-            if self.pops.stopping().is_cancelled() {
-                self.pops.stopped().await;
-            }
+            let parked = self.parked.take();
+            let ended = async {
+                if let Some(mut parked) = parked {
+                    parked.expire();
+                    let _ = parked.wake.await;
+                }
+                // A blocked pop may move one more payload until it has ended.
+                if self.pops.stopping().is_cancelled() {
+                    self.pops.stopped().await;
+                }
+            };
+            // Replicas confirm meanwhile what was settled.
+            futures::future::join(ended, self.deliveries.finish()).await;
             self.plan.set_woken(true);
             self.settle_all().await;
             self.forwarding.finish(&self.keys).await;

@@ -49,7 +49,8 @@ pub fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Sp
     spawned
 }
 
-/// A lone caller polls the task that it waits for. If it is no longer polled, the task takes over before that.
+/// A lone caller polls the task that it waits for. If it is no longer polled, the task takes over before
+/// that.
 const TAKES_OVER: Duration = Duration::from_millis(400);
 
 /// Returns when the future has been woken and not polled since, and what it waits for was handed to it.
