@@ -561,7 +561,7 @@ impl<T> Delivery<T> {
         let answer = open.receiving.settle(&open.claim, Settlement::Extend { by_ms });
         let span = open.span.settle(&open.queue.keys, self.id, "extend");
         let (receiving, queue) = (open.receiving.clone(), open.queue.clone());
-        Box::pin(async move { answered("extend", answer, receiving.deadline(), &queue, &span).await })
+        Box::pin(async move { answered("extend", answer, &receiving, &queue, &span).await })
     }
 
     /// Awaits a future inside the span `redelay.process` of this delivery, so that what it logs names the

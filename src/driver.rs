@@ -1,8 +1,8 @@
 //! A task whose future a lone caller polls itself.
 //!
 //! A caller that asks a task, and waits for its answer, wakes the task and is woken by it. On several
-//! threads, tokio wakes another thread each time, which costs as much as the rest of a call. So whoever waits
-//! for an answer is a [`Caller`], and polls the future of the task while nobody else waits. What the future
+//! threads, tokio wakes another thread each time, which costs as much as the rest of a call. So a [`Caller`]
+//! polls the future of the task itself while no other caller waits. What the future
 //! starts, awaits and owns is the same. Whatever answers a caller must be awaited by the future: nothing else
 //! wakes a caller that drives.
 //!
@@ -41,8 +41,8 @@ pub(crate) struct Driver(Arc<Shared>);
 
 struct Shared {
     callers: Callers,
-    /// The future was woken since it was last polled. Whoever polls it now looks at that when it has done so.
-    /// If nobody does, the caller that drives was woken for it; without one, the task was.
+    /// The future was woken after its last poll began. Whoever polls it now checks this afterwards. If nobody
+    /// polls it, the driving caller was woken, or the task if no caller drives.
     is_woken: AtomicBool,
     state: Mutex<State>,
 }

@@ -195,8 +195,8 @@ impl Future for PendingSettle {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { caller, waiting, asks, answer } = &mut *self;
-        // A call that was made since may have taken it along, as that for the next message of a worker does.
-        // Then it is no company for whoever waits for that.
+        // A later call may already carry the settlement, as a worker's next receive does. Then this future
+        // only waits for the answer, and does not count as a caller.
         let asks = asks.get_or_insert_with(|| waiting.has_to_settle());
         let is_driving = *asks && caller.poll(cx, || waiting.wake_to_settle());
         poll_answer(answer, cx, is_driving)

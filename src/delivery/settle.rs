@@ -70,8 +70,7 @@ pub(super) fn settle_by(
     });
     Box::pin(async move {
         let Some((answer, receiving, queue, span)) = started else { return Ok(()) };
-        // It may be sent only now.
-        answered(verb, answer, receiving.deadline(), &queue, &span).await
+        answered(verb, answer, &receiving, &queue, &span).await
     })
 }
 
@@ -99,12 +98,13 @@ pub(super) fn settle_after(
 pub(super) async fn answered(
     verb: &'static str,
     answer: PendingSettle,
-    deadline: Instant,
+    receiving: &Receiving,
     queue: &Queue,
     span: &Span,
 ) -> Result<()> {
     let op = queue.op(verb);
-    let result = match span.run(timeout_at(deadline, answer)).await {
+    // The time begins here, because the settlement may be sent only now.
+    let result = match span.run(timeout_at(receiving.deadline(), answer)).await {
         Ok(Some(Ok(Settled::Done | Settled::Dead | Settled::Cancelled))) => Ok(()),
         Ok(Some(Ok(Settled::Gone))) => Err(op.lease_lost()),
         Ok(Some(Err(error))) => Err(op.failed(error)),

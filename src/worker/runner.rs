@@ -10,7 +10,8 @@ use std::task::{self, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, FutureExt, poll_fn};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -68,29 +69,6 @@ impl Future for Settling {
     }
 }
 
-/// The settlements that were begun: one, or as many as there are servers that are silent.
-#[derive(Default)]
-struct Settlements(Vec<Settling>);
-
-impl Settlements {
-    /// The next answer; `None` if there are none. Cancel safe.
-    ///
-    /// Unlike in a set of futures, each is polled by the task of the runner itself, and so needs not be woken
-    /// while that waits for a message.
-    async fn next(&mut self) -> Option<<Settling as Future>::Output> {
-        poll_fn(|cx| {
-            for at in 0..self.0.len() {
-                if let Poll::Ready(answered) = self.0[at].poll_unpin(cx) {
-                    self.0.swap_remove(at);
-                    return Poll::Ready(Some(answered));
-                }
-            }
-            if self.0.is_empty() { Poll::Ready(None) } else { Poll::Pending }
-        })
-        .await
-    }
-}
-
 /// What a report says of a message.
 #[derive(Clone)]
 struct Message {
@@ -121,7 +99,7 @@ impl<T, H, A> Clone for Runner<T, H, A> {
 impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H, A> {
     pub(super) async fn run(self) {
         // The answer to the last settlement comes with the next message.
-        let mut settling = Settlements::default();
+        let mut settling = FuturesUnordered::<Settling>::new();
         'runner: loop {
             let (queue, received) = {
                 let mut next = pin!(self.source.next());
@@ -150,7 +128,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                     };
                     let settles = self.handle(message, delivery).await;
                     self.finish(&mut settling).await;
-                    settling.0.push(settles);
+                    settling.push(settles);
                 }
                 Err(error) if error.is_closed() => break,
                 Err(error) => {
@@ -173,12 +151,12 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
 
     /// Waits for the answers, but not for servers that are silent: messages of others go on. A silent one
     /// gives no more messages, so there are never many.
-    async fn finish(&self, settling: &mut Settlements) {
+    async fn finish(&self, settling: &mut FuturesUnordered<Settling>) {
         while let Some(Some(answered)) = settling.next().now_or_never() {
             self.settled(answered);
         }
-        while !settling.0.is_empty() {
-            let queues: Vec<_> = settling.0.iter().map(|one| one.message.queue.clone()).collect();
+        while !settling.is_empty() {
+            let queues: Vec<_> = settling.iter().map(|one| one.message.queue.clone()).collect();
             tokio::select! {
                 biased;
                 Some(answered) = settling.next() => self.settled(answered),
