@@ -3,6 +3,7 @@
 
 mod handler;
 mod outcome;
+mod repolled;
 mod runner;
 #[cfg(feature = "tower")]
 mod service;
@@ -31,6 +32,7 @@ pub use outcome::{Failure, IntoOutcome, Outcome};
 pub use service::from_service;
 
 use crate::{BlockingQueue, Receiver, Result};
+use repolled::Repolled;
 use runner::{Counts, OnFailure, Runner};
 use source::{Setting, Source, invalid};
 
@@ -460,7 +462,7 @@ impl<T: Send + 'static> Worker<T> {
         };
         let mut runners = JoinSet::new();
         for _ in 0..concurrency {
-            runners.spawn(runner.clone().run());
+            runners.spawn(Repolled::new(runner.clone().run()));
         }
         let mut signals = pin!(signals);
         let mut signals_ended = false;
@@ -484,7 +486,7 @@ impl<T: Send + 'static> Worker<T> {
                     Some(Ok(())) => {}
                     // The handler's own destructor has panicked. Its message has failed; the worker goes on.
                     Some(Err(error)) if error.is_panic() && !over.is_cancelled() => {
-                        drop(runners.spawn(runner.clone().run()));
+                        drop(runners.spawn(Repolled::new(runner.clone().run())));
                     }
                     Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
                     Some(Err(_)) => {}

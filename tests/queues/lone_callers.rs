@@ -10,11 +10,15 @@ use tokio_test::{assert_pending, assert_ready};
 #[cfg(target_os = "linux")]
 mod switches {
     use std::fs;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
 
-    use redelay::BlockingQueue;
+    use redelay::{BlockingQueue, Worker};
     use redelay_fixture::Server;
     use redelay_support::{HOUR, Queues, still_builder};
     use tokio::runtime::{Builder, Runtime};
+    use tokio::sync::Notify;
 
     const CALLS: u32 = 2000;
 
@@ -110,6 +114,25 @@ mod switches {
                 delivery = receiver.ack_and_receive(delivery).await.unwrap();
             }
             delivery.ack().await.unwrap();
+        });
+        println!("{waits} waits for a message");
+        assert!(waits <= 1.5, "{waits} waits for a message");
+    }
+
+    #[test]
+    fn a_worker_with_one_slot_switches_threads_once_a_message() {
+        let waits = waits_for("lone-workers", |queues| async move {
+            fill(&queues.ready).await;
+            let all = Arc::new(Notify::new());
+            let (handled, left) = (all.clone(), AtomicU32::new(CALLS));
+            let worker = Worker::new(&queues.ready).concurrency(1);
+            let done = worker.run_until(async move { all.notified().await }, move |_: i64| {
+                if left.fetch_sub(1, Relaxed) == 1 {
+                    handled.notify_one();
+                }
+                async {}
+            });
+            done.await.unwrap();
         });
         println!("{waits} waits for a message");
         assert!(waits <= 1.5, "{waits} waits for a message");
