@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use stateright::{Model, Property};
 
+use super::offers::{Cancelled, Offer, Offered, Policy};
 use super::properties;
-use super::server::{
-    Cancelled, Field, JobId, Kind, MessageId, Offer, Offered, Payload, Place, Policy, Protocol, Server, Time,
-    Verb,
-};
+use super::protocol::Protocol;
+use super::receiving::{Received, Verb};
+use super::server::{Field, JobId, Kind, MessageId, Payload, Place, Server, Time};
 
 /// What may happen.
 #[derive(Clone, Debug)]
@@ -311,7 +311,7 @@ pub enum Outcome {
     /// Of a cancel.
     Cancelled(Cancelled),
     /// Of a receiver's call.
-    Received(super::server::Received),
+    Received(Received),
 }
 
 impl Bounds {

@@ -3,7 +3,8 @@
 use stateright::Property;
 
 use super::model::{Bounds, State};
-use super::server::{Field, JobId, JobState, Kind, Note, Payload, Server};
+use super::offers::JobState;
+use super::server::{Field, JobId, Kind, Note, Payload, Server};
 
 /// Uniqueness.
 pub const ONE_LIVE: &str = "no two live messages have one held id";

@@ -1,6 +1,7 @@
 //! What redelay removes, and the jobs that it forgets.
 
-use super::server::{Field, JobId, Kind, Payload, Protocol, Server};
+use super::protocol::Protocol;
+use super::server::{Field, JobId, Kind, Payload, Server};
 
 impl Server {
     /// `REMOVE`, of the first entry with this payload. Returns whether there was one.
@@ -43,14 +44,14 @@ impl Server {
     pub fn remove_payload(&mut self, protocol: &Protocol, payload: Payload) -> bool {
         let Some(at) = self.target.iter().position(|one| *one == payload) else { return false };
         self.target.remove(at);
-        self.forget_ready(protocol, payload);
+        self.forget_ready(protocol, &[payload]);
         true
     }
 
     /// `CLEAR_READY`. Returns how many there were.
     pub fn clear_ready(&mut self, protocol: &Protocol) -> u8 {
         let payloads = std::mem::take(&mut self.target);
-        payloads.iter().for_each(|payload| self.forget_ready(protocol, *payload));
+        self.forget_ready(protocol, &payloads);
         payloads.len() as u8
     }
 
@@ -65,18 +66,17 @@ impl Server {
         true
     }
 
-    /// The job that was due first with this payload, and is not pending, is gone.
-    fn forget_ready(&mut self, protocol: &Protocol, payload: Payload) {
-        let note = if protocol.removals_forget { self.take_note(protocol, payload) } else { None };
-        let Some((note, is_pending_again)) = note else { return };
-        let is_its = match self.jobs.get(&note.id) {
-            Some(Field::Entry { kind, payload: other, .. }) if *other == payload => {
-                *kind == Kind::Holds && note.holds || *kind == Kind::Free && !is_pending_again
+    /// Of equal payloads, the jobs that were due first, and are not pending, are gone.
+    fn forget_ready(&mut self, protocol: &Protocol, payloads: &[Payload]) {
+        if !protocol.removals_forget {
+            return;
+        }
+        let travelling = self.travelling(protocol, payloads);
+        self.remove_notes(payloads, &travelling);
+        for job in travelling.into_iter().flatten() {
+            if job.held_since.is_some() || job.is_freed {
+                self.jobs.remove(&job.note.id);
             }
-            _ => false,
-        };
-        if is_its {
-            self.jobs.remove(&note.id);
         }
     }
 }

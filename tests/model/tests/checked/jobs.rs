@@ -1,8 +1,11 @@
 //! The life of an id that is held until its job is done.
 
 use redelay_model::jobs::model::Bounds;
+use redelay_model::jobs::offers::Policy;
 use redelay_model::jobs::properties::{CONSERVED, NOTED, ONE_LIVE, SWEPT};
-use redelay_model::jobs::server::{Kind, Policy, Protocol, Verb};
+use redelay_model::jobs::protocol::Protocol;
+use redelay_model::jobs::receiving::Verb;
+use redelay_model::jobs::server::Kind;
 
 use crate::{Checked, fails, visit};
 

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
 use redelay_model::jobs::model::{Bounds, Event, Left, Outcome, State};
+use redelay_model::jobs::offers::{Cancelled, JobState, Offer, Offered, Policy};
+use redelay_model::jobs::protocol::Protocol;
+use redelay_model::jobs::receiving::{ATTEMPTS, Received, Verb};
 use redelay_model::jobs::server::{
-    ATTEMPTS, Cancelled, Field, JobId, JobState, Kind, Letter, MessageId, Note, Offer, Offered, Payload,
-    Place, Policy, Protocol, Reason, Received, Record, Server as Keys, Time, Verb,
+    Field, JobId, Kind, Letter, MessageId, Note, Payload, Place, Reason, Record, Server as Keys, Time,
 };
 use redelay_support::{
     CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES,
