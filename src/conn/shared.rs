@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::failover::Demotion;
+use super::demotion::Demotion;
 use super::slot::Slot;
 use super::topology::{Lead, Topology};
 use crate::telemetry::ClientCounters;

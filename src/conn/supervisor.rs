@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::client::{Back, Client, Connection, Lost};
+use super::demotion::YOUNG;
 use super::establish::{Established, Failure, establish};
-use super::failover::YOUNG;
 use super::handshake::{HANDSHAKE_TIMEOUT, Peer, handshake};
 use super::info::field;
 use super::probe::probe;

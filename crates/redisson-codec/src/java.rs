@@ -96,12 +96,12 @@ mod big;
 mod convert;
 mod exact;
 pub(crate) mod known_classes;
-mod library;
 pub(crate) mod path;
 pub(crate) mod per_type;
 mod probe;
 pub(crate) mod refuse;
 pub(crate) mod shape;
+mod small_classes;
 pub(crate) mod time;
 pub(crate) mod type_hint;
 mod uuid;
@@ -111,7 +111,7 @@ pub(crate) mod variant;
 
 pub use big::{BigDecimal, BigInteger};
 pub use convert::ConversionError;
-pub use library::{OptionalDouble, OptionalInt, OptionalLong, Pattern};
+pub use small_classes::{OptionalDouble, OptionalInt, OptionalLong, Pattern};
 pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
 pub use type_hint::{
     array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map,

@@ -6,13 +6,13 @@
 // | module | contents |
 // |---|---|
 // | `typed` | from a `Value` to a Rust type, by its shape |
-// | `view` | from an object of the stream to a `Value`; `library` has the classes of Java's library, `times` those of `java.time`, `contents` what a class writes itself |
+// | `view` | from an object of the stream to a `Value`; `special_classes` has those of Java's library whose fields are not what they are, `times` those of `java.time`, `contents` what a class writes itself |
 // | `stream` | from bytes to objects, which refer to each other |
-// | `text` | Java's form of UTF-8 |
+// | `modified_utf8` | Java's form of UTF-8 |
 
 mod contents;
-mod library;
 mod modified_utf8;
+mod special_classes;
 mod stream;
 mod times;
 mod typed;

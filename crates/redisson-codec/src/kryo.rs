@@ -4,7 +4,7 @@
 // |---|---|
 // | `input`, `output` | numbers, strings and class names as bytes |
 // | `read`, `write` | serde: between a payload and a Rust type, by the shape of the type |
-// | `scalar`, `text`, `library_object` | the types of `java`, and other small classes of Java's library |
+// | `scalar`, `parts_as_text`, `small_classes` | the types of `java`, and other small classes of Java's library |
 // | `value` | `java::Value` |
 // | `described` | the same of described classes |
 
@@ -12,12 +12,12 @@
 mod described;
 mod failure;
 mod input;
-mod library_object;
 mod numbered;
 mod output;
 mod parts_as_text;
 mod read;
 mod scalar;
+mod small_classes;
 mod value;
 mod write;
 

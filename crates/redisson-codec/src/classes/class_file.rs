@@ -1,9 +1,9 @@
 //! A [`JavaClass`] from a `.class` file. See chapter 4 of the Java Virtual Machine Specification.
 
 use super::code::bodies;
-use super::library::OBJECT;
 use super::model::{ClassKind, Classes, JavaClass, JavaConstant, JavaField, JavaType};
 use super::pool::{Input, Outcome, Pool, behind};
+use super::predefined::OBJECT;
 use super::signature::{class_signature, field_signature, name};
 use crate::CodecError;
 

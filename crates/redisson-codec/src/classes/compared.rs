@@ -1,8 +1,8 @@
 //! Whether a place of a Rust type is what a field of a class is.
 
 use super::hierarchy::Hierarchy;
-use super::library::{OBJECT, short};
 use super::model::{Classes, JavaType};
+use super::predefined::{OBJECT, short};
 use super::primitive::Primitive;
 use crate::java::base::{Base, base, is_collection, is_map};
 use crate::java::known_classes::{ClassKind as Library, known};

@@ -1,7 +1,7 @@
 //! What a class is for Kryo, with what it inherits.
 
-use super::library::{WITHOUT_FIELDS, known_java};
 use super::model::{ClassKind, Classes, JavaClass, JavaField, JavaType};
+use super::predefined::{WITHOUT_FIELDS, known_java};
 use super::primitive::Primitive;
 use crate::java::base::{Base, base, groups};
 use crate::java::known_classes::{ClassKind as Library, Layout as LibraryLayout, known};

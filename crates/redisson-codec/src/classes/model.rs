@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::library::{OBJECT, short};
+use super::predefined::{OBJECT, short};
 use super::primitive::Primitive;
 
 /// What Java classes look like: their fields, superclasses and constants.

@@ -1,7 +1,7 @@
 //! Types as they stand in class files: `Ljava/util/List<Ljava/lang/String;>;`.
 
-use super::library::OBJECT;
 use super::model::JavaType;
+use super::predefined::OBJECT;
 use super::primitive::Primitive;
 use crate::signature::is_name_letter;
 

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::library::{OBJECT, long};
 use super::memory::{ALLOCATION, MOST, beyond_memory};
 use super::model::{ClassKind, Classes, JavaClass, JavaConstant, JavaField, JavaType};
+use super::predefined::{OBJECT, long};
 use super::primitive::PRIMITIVES;
 use super::signature::MOST_LEVELS;
 use crate::CodecError;

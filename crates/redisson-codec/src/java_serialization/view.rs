@@ -4,8 +4,8 @@
 //! memory is limited; and an object that contains itself has none.
 
 use super::contents::Contents;
-use super::library;
 use super::modified_utf8::text;
+use super::special_classes;
 use super::stream::{Array, Description, Entity, Field, Id, Item, Object, Part, Seen, Stream, class_shown};
 use super::stream::{is_object, primitive_size};
 use super::{Refused, times};
@@ -101,7 +101,7 @@ impl<'a> View<'a> {
                     Some(class) => self.class(*class)?.0,
                     None => return Err(none("a class without a name")),
                 };
-                Ok(library::text("java.lang.Class", name))
+                Ok(special_classes::text("java.lang.Class", name))
             }
             Entity::Enum { class, name } => {
                 let (class, constant) = (self.class(*class)?.0.into(), Constant::Name(self.text(*name)?));
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
                 // Its fields are looked up among all of them.
                 let size = |part: &Part| part.primitive.of(self.payload).len() + part.objects.len();
                 self.repeat(object.parts.iter().map(size).sum())?;
-                match library::value(self, object)? {
+                match special_classes::value(self, object)? {
                     Some(value) => Ok(value),
                     None => self.object(object),
                 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde::de::{Deserializer, Visitor};
 
 use super::input::ClassRef;
-use super::{library_object, parts_as_text, scalar, value};
+use super::{parts_as_text, scalar, small_classes, value};
 use crate::java::known_classes::ClassKind;
 use crate::java::shape::{Kind, Node, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -112,7 +112,7 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
             },
             (Kind::Value, Some(Found::Opaque(class))) => value::opaque(&mut self.reader.input, class),
             (Kind::Scalar(class), Some(_)) => match class.kind {
-                ClassKind::Fields(fields) => library_object::read(&mut self.reader.input, class.name, fields),
+                ClassKind::Fields(fields) => small_classes::read(&mut self.reader.input, class.name, fields),
                 _ => scalar::read(&mut self.reader.input, class),
             },
             (_, None) => Err(self.reader.unexpected_null(self.node)),

@@ -10,7 +10,7 @@ mod rest;
 use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::output::Output;
-use super::{library_object, parts_as_text, scalar, value};
+use super::{parts_as_text, scalar, small_classes, value};
 use crate::java::known_classes::ClassKind;
 use crate::java::refuse::refuse;
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -253,7 +253,7 @@ impl ValueWriter<'_> {
             Content::Scalar => {
                 self.present();
                 match value {
-                    Value::Object(object) => library_object::write_object(self.output, object),
+                    Value::Object(object) => small_classes::write_object(self.output, object),
                     value => match scalar::write(self.output, value)? {
                         true => Ok(()),
                         false => Err(changed()),

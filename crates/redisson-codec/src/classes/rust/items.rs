@@ -6,8 +6,8 @@ use super::names::{self, distinct, field, snake_name, variant};
 use super::types::{Place, Written};
 use super::writer::{Outcome, Wanted, Writer};
 use crate::classes::hierarchy::{Hierarchy, Layout, OTHER_NUMBERS};
-use crate::classes::library::OBJECT;
 use crate::classes::model::{ClassKind, JavaType};
+use crate::classes::predefined::OBJECT;
 use crate::java::known_classes::{ClassKind as Library, known};
 
 impl Writer<'_> {

@@ -2,8 +2,8 @@
 
 use super::writer::{Outcome, Wanted, Writer};
 use crate::classes::hierarchy::Layout;
-use crate::classes::library::{OBJECT, short};
 use crate::classes::model::JavaType;
+use crate::classes::predefined::{OBJECT, short};
 use crate::classes::primitive::Primitive;
 use crate::java::base::{is_collection, is_map};
 use crate::java::known_classes::{ClassKind as Library, known};

@@ -2,8 +2,8 @@
 
 use super::names::{distinct, type_name};
 use crate::classes::hierarchy::Layout;
-use crate::classes::library::OBJECT;
 use crate::classes::model::{Classes, JavaClass, JavaType};
+use crate::classes::predefined::OBJECT;
 
 pub(super) type Outcome<T> = Result<T, String>;
 

@@ -10,7 +10,7 @@ use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
 use crate::kryo::numbered::Numbered;
-use crate::kryo::{library_object, parts_as_text, scalar};
+use crate::kryo::{parts_as_text, scalar, small_classes};
 use crate::memory;
 use crate::shown::shown;
 use crate::signature::is_java_name;
@@ -140,7 +140,7 @@ pub(in crate::kryo) fn read_known(input: &mut Input<'_>, known: &'static Class) 
     Ok(match known.kind {
         ClassKind::Scalar(_) => scalar::read(input, known)?,
         ClassKind::Text(_) => Value::Text(Box::new(Text { class, text: parts_as_text::read(input, known)? })),
-        ClassKind::Fields(fields) => library_object::read(input, known.name, fields)?,
+        ClassKind::Fields(fields) => small_classes::read(input, known.name, fields)?,
         ClassKind::Enum(names) => {
             let constant = constant(input, Some(names))?;
             Value::Enum(Box::new(Enum { class, constant }))

@@ -8,7 +8,7 @@ use crate::kryo::described;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
-use crate::kryo::{library_object, parts_as_text, scalar};
+use crate::kryo::{parts_as_text, scalar, small_classes};
 use crate::shown::shown;
 
 /// A value with its class in front.
@@ -130,7 +130,7 @@ pub(in crate::kryo) fn write_named(output: &mut Output, value: &Value) -> Outcom
         },
         Value::Array(value) => write_array(output, &value.class, &value.elements)?,
         Value::Serialized(object) => output.serialized(object),
-        Value::Object(object) => library_object::write_object(output, object)?,
+        Value::Object(object) => small_classes::write_object(output, object)?,
         value => {
             return Err(Failure::new(format!(
                 "the fields of the class `{}` are not known: write it as a struct of this name",
