@@ -17,7 +17,7 @@
 //! | the task is dropped with its runtime | its future is dropped with it |
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -145,17 +145,18 @@ impl Caller {
         if self.number == 0 {
             let Callers { waiting, count, are_several } = &self.driver.0.callers;
             self.number = count.fetch_add(1, Relaxed) + 1;
-            self.is_alone = waiting.fetch_add(1, Relaxed) == 0;
+            self.is_alone = waiting.fetch_add(1, AcqRel) == 0;
             if self.is_alone {
                 self.drives = self.driver.0.drive(self.number, cx);
-            } else if !are_several.swap(true, Relaxed) {
+            } else if !are_several.swap(true, AcqRel) {
                 self.driver.0.release();
             }
         }
         let Self { driver: Driver(shared), number, drives, .. } = self;
         if *drives && shared.begin(*number, cx) {
-            ask();
+            let asked = catch_unwind(AssertUnwindSafe(ask));
             shared.poll_future(By::Caller);
+            asked.unwrap_or_else(|panic| resume_unwind(panic));
         } else {
             ask();
         }
@@ -171,7 +172,7 @@ impl Caller {
         }
         let number = std::mem::take(number);
         let Callers { waiting, count, are_several } = &shared.callers;
-        waiting.fetch_sub(1, Relaxed);
+        waiting.fetch_sub(1, AcqRel);
         if *is_alone && count.load(Relaxed) == number {
             are_several.store(false, Relaxed);
         }
@@ -288,11 +289,12 @@ impl Shared {
 
     /// Lets a caller drive that is alone, unless others have come since.
     fn drive(&self, number: u64, cx: &Context<'_>) -> bool {
-        if self.callers.are_several.load(Relaxed) {
+        let Callers { waiting, are_several, .. } = &self.callers;
+        if are_several.load(Relaxed) {
             return false;
         }
         let mut state = self.state();
-        let is_alone = state.driving.is_none() && !self.callers.are_several.load(Relaxed);
+        let is_alone = state.driving.is_none() && !are_several.load(Acquire) && waiting.load(Acquire) == 1;
         if !is_alone || state.is_over || state.runtime.is_none() || here() != state.runtime {
             return false;
         }

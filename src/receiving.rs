@@ -184,7 +184,7 @@ impl fmt::Debug for Receiving {
 pub(crate) struct PendingSettle {
     caller: Caller,
     waiting: Arc<Waiting>,
-    /// Whether it asks the task for a call; `None` before it is polled.
+    /// Whether it counts as a caller; `None` before it is polled.
     asks: Option<bool>,
     answer: SettleAnswer,
 }
@@ -196,9 +196,17 @@ impl Future for PendingSettle {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { caller, waiting, asks, answer } = &mut *self;
         // A later call may already carry the settlement, as a worker's next receive does. Then this future
-        // only waits for the answer, and does not count as a caller.
+        // only waits for the answer. If it is polled again without one, the caller that drives may be stuck.
+        let was_polled = asks.is_some();
         let asks = asks.get_or_insert_with(|| waiting.has_to_settle());
-        let is_driving = *asks && caller.poll(cx, || waiting.wake_to_settle());
+        if !*asks {
+            let answer = poll_answer(answer, cx, false);
+            *asks = was_polled;
+            if answer.is_ready() || !was_polled {
+                return answer;
+            }
+        }
+        let is_driving = caller.poll(cx, || waiting.wake_to_settle());
         poll_answer(answer, cx, is_driving)
     }
 }
