@@ -49,7 +49,7 @@ scripts! {
     OFFER: "8f9b7d9906013ccc9d066dc802da39d044f5a62e",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "375d69e41a888f30736bd769a18230fc9e6d147b",
+    TRANSFER: "8b89d5804f7572efa46e2ee36e78eb1effd01f2c",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
@@ -75,8 +75,8 @@ scripts! {
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "6ae2885c4010dfb287d7a141a7f2d80c1b17c0cd", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
-    AGREE: "6ec322b977224f5abf1f3e2e4ebc4c44a3d15d20", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "60ad069db64844fdf515e6d062a2d578ad827a1f",
+    AGREE: "13cb138e35c2e33c2f28412a587d038ec5b1f7f8", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
+    SWEEP_JOBS: "130cee5ae333f05ad48a1bb44a86bd73c03b10e0",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "88cb97133a9a69fa51dd1deb6ad5ee12bc1c9c99",
@@ -100,7 +100,7 @@ scripts! {
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
         [timeout_set, ordered_list, channel, receipt, scratch],
         ["parts/permitted", "parts/restore", "restore_entries"];
-    FIELDS: "73a8871f8ecdb5d77663874c84669208b9fd3bed", [hash], ["parts/scan", "fields"];
+    FIELDS: "81be34c4da31080dc37c8727c8bb7e27079404c9", [hash], ["parts/scan", "fields"];
     READ_CLAIMS: "70c4fd558c98bfaab189fef90851572b92cc6e88", [claims], ["parts/stored_claim", "read_claims"];
     REQUEUE_CLAIM: "87f9b4df4e4421dd289c526afc2dc3f7d9ac0c97",
         [claims, target, timeout_set, ordered_list, channel, scratch],
@@ -132,7 +132,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "4802797015a3a8578c5efa448fce8ae943fe5494",
+    RECEIVE: "94bb2cb3ec6fd8ab9abb600e9c4d3964735d27f8",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",

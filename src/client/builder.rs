@@ -61,6 +61,7 @@ pub struct ClientBuilder {
     transfer_batch: u32,
     transfer_budget: Duration,
     sweep_interval: Duration,
+    check_interval: Duration,
     release_after: Option<Duration>,
     max_payload: usize,
     replicas: Option<Replicas>,
@@ -82,6 +83,7 @@ impl Default for ClientBuilder {
             transfer_batch: 5_000,
             transfer_budget: Duration::from_millis(40),
             sweep_interval: Duration::from_secs(60),
+            check_interval: Duration::from_secs(5),
             release_after: Some(Duration::from_secs(3600)),
             max_payload: 512 * 1024 * 1024 - entry::HEADER,
             replicas: None,
@@ -378,9 +380,30 @@ impl ClientBuilder {
 
     /// Sets how often the transfer of an idle queue runs without an announcement (default 60 s, at least 1 s,
     /// plus up to 25 % jitter). It is a safety net and rarely needs to be changed: clients check for overdue
-    /// entries every 5 s.
+    /// entries more often, see [`check_interval`](Self::check_interval).
     pub fn sweep_interval(mut self, interval: Duration) -> Self {
         self.sweep_interval = interval.min(LONGEST);
+        self
+    }
+
+    /// Sets how often a client that transfers asks each server whether entries are overdue that no client
+    /// moves (default 5 s, at least 1 s): one script for up to 100 queues. It is a safety net for
+    /// announcements that are lost without a trace; an entry that was not announced is late by up to this
+    /// time and 5 s, and with more queues, by as much again for each further 100. The check also notices that
+    /// the server's clock was set, and `Client::health` is as old as the last one. Where each command is paid
+    /// for, set a longer one.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().check_interval(Duration::from_secs(60)).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check_interval(mut self, interval: Duration) -> Self {
+        self.check_interval = interval.min(LONGEST);
         self
     }
 
@@ -536,6 +559,10 @@ impl ClientBuilder {
                 "sweep_interval is shorter than 1 s; it is a safety net, and 60 s is usual",
             ),
             (
+                self.check_interval < SHORTEST_SWEEP,
+                "check_interval is shorter than 1 s; it is a safety net, and 5 s is usual",
+            ),
+            (
                 self.release_after.is_some_and(|silence| silence < SHORTEST_SILENCE),
                 "release_abandoned_after is shorter than 30 s, and idle receivers give a sign of life every 6 s; an hour is usual",
             ),
@@ -565,6 +592,7 @@ impl ClientBuilder {
             batch: self.transfer_batch,
             budget: self.transfer_budget,
             sweep_interval: self.sweep_interval,
+            check_interval: self.check_interval,
             release_after: self.release_after,
         };
         Settings {
@@ -591,6 +619,7 @@ impl fmt::Debug for ClientBuilder {
             .field("transfer_batch", &self.transfer_batch)
             .field("transfer_budget", &self.transfer_budget)
             .field("sweep_interval", &self.sweep_interval)
+            .field("check_interval", &self.check_interval)
             .field("release_after", &self.release_after)
             .field("max_payload", &self.max_payload)
             .field("replicas", &self.replicas)

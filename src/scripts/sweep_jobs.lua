@@ -6,8 +6,8 @@
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
 --        not agree, or 0}
 -- Clock  the server's (TIME)
--- Cost   O(1) for each field; no more than about 1 MB of them; native scans of parts of the target for up to 10 ms. The calls of all
---        clients take one hundredth of the server's time
+-- Cost   O(1) for each field; no more than about 1 MB of them, or what is read in 10 ms, and then one note; native scans of parts of
+--        the target for up to 10 ms. The calls of all clients take about one hundredth of the server's time
 -- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to read its field, so a pass
 -- looks for those that are due; and for all if there are few, or most ids are stale.
 local REST = 30000 -- ms between two passes
@@ -15,6 +15,7 @@ local FEW = 10000
 local MOST = 500 -- entries that are looked for in one command
 local SCANNED = 10000 -- elements at each end of the target among which a payload is looked for
 local SCAN_TIME = 5000 -- µs for that
+local READ_TIME = 10000 -- µs after which no more fields are read
 local NOTES = 500 -- notes that one call looks at, about
 local LOOKED_AT = '-' -- the cursor of the jobs, as long as notes are left
 local OLD = 604800000 -- ms: no payload whose job does not hold its id has its data for longer
@@ -77,9 +78,12 @@ end
 local function read(from, number)
     return redis.call('HSCAN', KEYS.jobs, from, 'COUNT', number)
 end
+local function is_late()
+    return spent() > READ_TIME
+end
 local fields, next = {}, '0'
 if cursor ~= LOOKED_AT then
-    fields, next = scan(read, is_cursor(cursor) and cursor or '0', tonumber(ARGV[1]))
+    fields, next = scan(read, is_cursor(cursor) and cursor or '0', tonumber(ARGV[1]), is_late)
 end
 local found, entries, removed = {}, {}, 0
 
@@ -189,7 +193,7 @@ if notes > 0 then
         return redis.call('HSCAN', KEYS.notes, from, 'COUNT', number)
     end
     local some
-    some, notes_next = scan(read_notes, is_cursor(notes_at) and notes_at or '0', NOTES)
+    some, notes_next = scan(read_notes, is_cursor(notes_at) and notes_at or '0', NOTES, is_late)
     scan_till = nil
     for n = 1, #some, 2 do
         sweep_notes(some[n], some[n + 1])

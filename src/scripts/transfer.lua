@@ -1,7 +1,7 @@
 -- Transfers due entries: moves their payloads to the target, earliest due first.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine   5 channel of the transfers
 --        6 scratch   7 jobs   8 rebuild: there while due entries may be missing in the ordered list
--- ARGV   1 most entries to move   2 time budget in microseconds; every call gets something done   3 id of the client
+-- ARGV   1 most entries to move: the client's `transfer_batch`   2 time budget in microseconds; every call gets something done   3 id of the client
 --        4 the cursor of the client's last reply, or 0   5 peers are not told if the next entry is due within so many ms; 0 to tell
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
@@ -33,8 +33,8 @@
 --   -n < 0  most of them are not   moves a FEW, each by an LREM    0
 --           at the front any more
 --   0       due entries are long   moves them, each by an LREM     0
---   0       many are due, and few  moves the first one by an       as the next ones
---           are not                LREM, and begins to rebuild
+--   0       many are due, and few  moves the first one by an       as the next ones; R, if the LREM took the
+--           are not                LREM, and begins to rebuild     time
 --                                  the list
 --   R + p   the first p elements   takes out what is due from p    R + p, if the time ended; -R, at the end
 --           are not due            on                              of the list; p, if too many are not due
@@ -116,6 +116,10 @@ local function rebuild(from, is_first)
     if first > 0 then
         read_due(search, first)
         move_each(first)
+        if is_first and spent() >= budget then
+            -- Its LREM has passed a long list.
+            return REBUILD
+        end
     end
     local at, ended = take_due_out(search, from, budget)
     keep_expiry(ttl)

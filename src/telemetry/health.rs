@@ -10,8 +10,9 @@ use crate::wire::time;
 /// returns it.
 ///
 /// It covers the queues that this client transfers for. An entry is overdue if it has been due for more than
-/// 5 s. The client knows that from its transfers, and from the check that it makes every 5 s anyway: of up to
-/// 100 queues of a server, in turns if there are more. Queues whose transfers fail are not checked.
+/// 5 s. The client knows that from its transfers, and from the check that it makes every 5 s anyway
+/// ([`check_interval`](crate::client::ClientBuilder::check_interval)): of up to 100 queues of a server, in
+/// turns if there are more. Queues whose transfers fail are not checked.
 ///
 /// Serialized, a duration is a number of milliseconds with decimals, and its field ends in `_ms`.
 ///

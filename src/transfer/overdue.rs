@@ -17,9 +17,6 @@ use crate::conn::{Conn, OpError, ServerId};
 use crate::scripts;
 use crate::wire::keys::Keys;
 
-/// How often the clock is read. Until a client notices that the clock was set, it takes announced times for
-/// much later or earlier than they are.
-pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 /// An entry that has been due for longer should have been moved.
 pub(super) const OVERDUE: Duration = Duration::from_secs(5);
 /// At how many queues of a server a client looks at a time. With more of them, each has its turn.

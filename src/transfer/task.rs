@@ -41,6 +41,9 @@ pub(crate) struct Settings {
     pub(crate) budget: Duration,
     /// How often a queue runs without an event.
     pub(crate) sweep_interval: Duration,
+    /// How often entries are looked for that no client moves, and the clock is read. Until a client notices
+    /// that the clock was set, it takes announced times for much later or earlier than they are.
+    pub(crate) check_interval: Duration,
     /// What receivers have left is released when none of them has given a sign of life for this long; `None`:
     /// never.
     pub(crate) release_after: Option<Duration>,
@@ -150,7 +153,8 @@ impl Task {
 
     async fn work(&mut self, requests: &mut mpsc::UnboundedReceiver<Request>, stop: &CancellationToken) {
         let mut sleep = PreciseSleep::default();
-        let mut look_timer = interval_at(Instant::now() + overdue::INTERVAL, overdue::INTERVAL);
+        let looks = self.settings.check_interval;
+        let mut look_timer = interval_at(Instant::now() + looks, looks);
         look_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut sessions = self.conn.sessions();
         loop {

@@ -233,6 +233,7 @@ async fn options_that_cannot_work() {
         ),
         (builder().transfer_budget(Duration::MAX), "transfer_budget is longer than 1 s"),
         (builder().sweep_interval(ms(999)), "sweep_interval is shorter than 1 s"),
+        (builder().check_interval(ms(999)), "check_interval is shorter than 1 s"),
         (builder().release_abandoned_after(ms(29_999)), "release_abandoned_after is shorter than 30 s"),
         (builder().sweep_interval(Duration::ZERO), "sweep_interval is shorter than 1 s"),
         (builder().command_timeout(Duration::ZERO), "timeout is zero"),

@@ -34,6 +34,18 @@ async fn swept(client: &Client, count: u64) {
     until_async_within(MINUTE, "each queue was swept", || async { client.stats().transfers >= count }).await;
 }
 
+#[tokio::test]
+async fn whoever_pays_for_each_command_looks_seldom() {
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).connect_timeout(MINUTE).sweep_interval(HOUR);
+    let client = client.check_interval(HOUR).connect().await.unwrap();
+    let _queues = queues(&client, ["q".to_owned()].into_iter());
+    swept(&client, 1).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    // Nothing else counts entries of an empty queue.
+    assert_eq!(server.command_calls("zcount"), 0);
+}
+
 /// The producer announces nothing. That is no reason to open a connection, or to look at other queues.
 #[tokio::test]
 async fn an_overdue_entry_is_found_without_an_announcement() {
