@@ -122,8 +122,9 @@ pub struct Stopped {
     /// Those whose handlers had not ended when the grace was over, or ended then without success. No failure
     /// is counted, and other receivers get the messages at once.
     pub released: u64,
-    /// Those whose handlers ended with an `Err`, or not in time, after somebody had asked to cancel the job.
-    /// They are not reported as failures. `ReceivingStats` counts them as released.
+    /// Those whose handlers had not done the work, when a client had asked to cancel the job: an `Err`, any
+    /// outcome but [`Outcome::Done`], or not in time. They are not reported as failures. `ReceivingStats`
+    /// counts them as released.
     pub cancelled: u64,
 }
 

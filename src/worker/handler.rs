@@ -212,7 +212,7 @@ impl Context {
         self.first_received
     }
 
-    /// Waits until the handler should end: its lease is certainly over, somebody has asked to cancel the job
+    /// Waits until the handler should end: its lease is certainly over, a client has asked to cancel the job
     /// ([`Delivery::cancelled`]), or the worker stops and its grace is over. An `Err` is no failure then. A
     /// handler that does not end is dropped at its next `await`: a second after the end of the grace, or,
     /// after a lost lease, when the server says that another receiver has the message.
@@ -361,7 +361,7 @@ impl Context {
         self
     }
 
-    /// Makes [`cancelled`](Self::cancelled) return, for all clones: as if somebody had cancelled the job, or
+    /// Makes [`cancelled`](Self::cancelled) return, for all clones: as if a client had cancelled the job, or
     /// the grace of the worker were over.
     ///
     /// # Examples

@@ -127,8 +127,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                         payload: delivery.payload().clone(),
                     };
                     let settles = self.handle(message, delivery).await;
-                    self.finish(&mut settling).await;
-                    settling.push(settles);
+                    self.settle_next(&mut settling, settles).await;
                 }
                 Err(error) if error.is_closed() => break,
                 Err(error) => {
@@ -149,13 +148,15 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         }
     }
 
-    /// Waits for the answers, but not for servers that are silent: messages of others go on. A silent one
-    /// gives no more messages, so there are never many.
-    async fn finish(&self, settling: &mut FuturesUnordered<Settling>) {
+    /// The next receive carries this settlement, if those before it are answered. Otherwise, waits for
+    /// answers until one settlement is left, but not for servers that are silent: messages of others go on.
+    /// A silent one gives no more messages, so there are never many.
+    async fn settle_next(&self, settling: &mut FuturesUnordered<Settling>, next: Settling) {
         while let Some(Some(answered)) = settling.next().now_or_never() {
             self.settled(answered);
         }
-        while !settling.is_empty() {
+        settling.push(next);
+        while settling.len() > 1 {
             let queues: Vec<_> = settling.iter().map(|one| one.message.queue.clone()).collect();
             tokio::select! {
                 biased;
@@ -202,8 +203,12 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                     match timeout(self.last_moment, &mut handled).await {
                         // Others are to try it again, and not because it failed.
                         Ok(Ok(Ok(Outcome::Retry(_) | Outcome::RetryAfter(..)))) | Err(_) => {
-                            let answer = delivery.take().release();
-                            return Settling { answer, count: |counts| &counts.released, message };
+                            let delivery = delivery.take();
+                            let count: fn(&Counts) -> &AtomicU64 = match delivery.is_cancel_requested() {
+                                true => |counts| &counts.cancelled,
+                                false => |counts| &counts.released,
+                            };
+                            return Settling { answer: delivery.release(), count, message };
                         }
                         Ok(outcome) => break outcome,
                     }
@@ -215,10 +220,8 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
             }
         };
         let delivery = delivery.take();
-        if let Ok(Ok(Outcome::Retry(_) | Outcome::RetryAfter(..))) | Err(_) = outcome
-            && delivery.is_cancel_requested()
-        {
-            // It has done what it was asked for.
+        // The server removes a message whose job was cancelled, however it is settled, unless it is done.
+        if !matches!(outcome, Ok(Ok(Outcome::Done) | Err(_))) && delivery.is_cancel_requested() {
             let answer = delivery.release();
             return Settling { answer, count: |counts| &counts.cancelled, message };
         }

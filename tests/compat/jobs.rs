@@ -38,9 +38,11 @@ fn value(number: usize) -> String {
 }
 
 /// Offers a job for each id, with payloads that are in the order of the due times.
-async fn offer_jobs(delayed: &DelayedQueue<String>, delay: impl Fn(usize) -> Duration) {
+async fn offer_jobs(delayed: &DelayedQueue<String>, are_held: bool, delay: impl Fn(usize) -> Duration) {
     for (number, id) in ids().iter().enumerate() {
-        let offered = delayed.offer(&value(number), delay(number)).id(id).await.expect("an answer");
+        let offer = delayed.offer(&value(number), delay(number)).id(id);
+        let offer = if are_held { offer.until_done().header("n", "1") } else { offer };
+        let offered = offer.await.expect("an answer");
         assert!(matches!(offered, Offered::Stored(_)), "{}: {offered:?}", id.escape_ascii());
     }
 }
@@ -113,19 +115,24 @@ async fn a_queue_of_jobs_looks_like_one_of_plain_payloads() {
     commands.push(vec!["clear"]);
     commands.extend(reads.clone());
     commands.push(vec!["dpoll"]);
-    for (reader, mut peer) in peers(&server) {
-        offer_jobs(&jobs, |_| HOUR).await;
+    let kinds = [false, true];
+    for ((reader, mut peer), are_held) in
+        kinds.into_iter().flat_map(|held| peers(&server).map(|peer| (peer, held)))
+    {
+        offer_jobs(&jobs, are_held, |_| HOUR).await;
         for number in 0..ids().len() {
             plain.offer(&value(number), HOUR).await.expect("it is stored");
         }
         for id in ["twice", "again"] {
-            jobs.offer("twice", HOUR).id(id).await.expect("it is stored");
+            let offer = jobs.offer("twice", HOUR).id(id);
+            let offer = if are_held { offer.until_done() } else { offer };
+            offer.await.expect("it is stored");
             plain.offer("twice", HOUR).await.expect("it is stored");
         }
         for command in &commands {
             let mut on = |queue| peer.ask(&[&command[..1], &[queue], &command[1..]].concat());
             let (answer, expected) = (on("q"), on("beside"));
-            assert_eq!(answer, expected, "{reader}: {command:?}");
+            assert_eq!(answer, expected, "{reader}: {command:?}, held: {are_held}");
             assert!(!answer.starts_with('!'), "{reader}: {command:?}: {answer}");
         }
         assert!(server.list(ORDERED_LIST).is_empty() && server.zset(TIMEOUT_SET).is_empty(), "{reader}");
@@ -144,7 +151,7 @@ async fn an_id_is_free_whoever_moved_its_job_and_whoever_took_it() {
             let name = format!("{}-{}", peers[mover].0, peers[taker].0);
             let delayed = queue(&client, &name);
             peers[mover].1.open(&name);
-            offer_jobs(&delayed, |number| ms(20 * number as u64)).await;
+            offer_jobs(&delayed, false, |number| ms(20 * number as u64)).await;
             let taken = peers[taker].1.ask(&["drain", &name, &ids().len().to_string()]);
             let mut taken: Vec<String> = serde_json::from_str(&taken).expect("texts");
             taken.sort();
@@ -167,7 +174,7 @@ async fn an_id_is_free_at_once_when_java_removes_its_job() {
     let delayed = queue(&client, "q");
     for (who, mut peer) in peers(&server) {
         for how in ["remove", "dpoll", "clear"] {
-            offer_jobs(&delayed, |_| HOUR).await;
+            offer_jobs(&delayed, false, |_| HOUR).await;
             match how {
                 "clear" => peer.tell(&["clear", "q"]),
                 "dpoll" => (0..ids().len()).for_each(|number| {

@@ -286,8 +286,8 @@ async fn held_jobs() {
         stored(&["offered"])
     })
     .await;
-    // What it replaces or cancels is pending, ready, or a dead letter.
-    for state in ["pending", "ready", "dead"] {
+    // What it replaces or cancels is pending, ready, waiting for a retry, or a dead letter.
+    for state in ["pending", "ready", "waiting", "dead"] {
         let begin = async |rig: &Rig| {
             let offer = rig.free.1.offer("one", if state == "pending" { HOUR } else { SECOND / 1000 });
             offer.id("a").until_done().await.expect("nothing is missing");
@@ -295,10 +295,12 @@ async fn held_jobs() {
                 rig.free.1.job("a").run_now().await.expect("nothing is missing");
                 rig.transfer_by_hand();
             }
-            if state == "dead" {
+            if state == "waiting" || state == "dead" {
                 let one = rig.free.0.receiver().receive().await.expect("nothing is missing");
                 assert_eq!(one.job_id(), Some(&b"a"[..]));
-                one.reject("no use").await.expect("nothing is missing");
+                let ended =
+                    if state == "dead" { one.reject("no use").await } else { one.retry_after(HOUR).await };
+                ended.expect("nothing is missing");
             }
         };
         let end = async |rig: &Rig, error: &redelay::Error| {

@@ -9,7 +9,7 @@
 //! | `REDELAY_SEED=17` | runs this one plan |
 //! | `REDELAY_SOAK=600` | runs plans from random seeds for this number of seconds (`make soak`); also those of `fleet` |
 //! | `REDELAY_FAULT=Delete` | only plans with such a fault, of those |
-//! | `REDELAY_PLANS=200` | runs 200 plans of clusters, from the seeds 0 to 199 |
+//! | `REDELAY_PLANS=200` | runs 200 plans of each test, from the seeds 0 to 199 |
 
 pub(super) mod clock;
 mod clusters;
@@ -72,7 +72,10 @@ pub(super) fn seeds(all: Range<u64>) -> Box<dyn Iterator<Item = u64> + Send> {
         (None, Some(time)) => {
             Box::new(std::iter::repeat_with(|| fastrand::u64(..)).take_while(move |_| begun.elapsed() < time))
         }
-        (None, None) => Box::new(all.filter(|seed| part().has(*seed))),
+        (None, None) => {
+            let all = variable("REDELAY_PLANS").map_or(all, |plans| 0..plans);
+            Box::new(all.filter(|seed| part().has(*seed)))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
-use redelay::worker::Context;
+use redelay::worker::{Context, Outcome};
 use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
@@ -231,7 +231,11 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
         begun.send(context.job_id().map(<[u8]>::to_vec)).unwrap();
         async move {
             context.cancelled().await;
-            Err::<(), _>("cancelled")
+            Ok::<_, &str>(match context.header("outcome") {
+                Some("reject") => Outcome::Reject("cancelled".into()),
+                Some("snooze") => Outcome::Snooze(HOUR),
+                _ => Outcome::Retry("cancelled".into()),
+            })
         }
     }));
     assert_eq!(soon(began.recv()).await.flatten().as_deref(), Some(&b"a"[..]));
@@ -246,9 +250,18 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     held.server.cmd(["CLIENT", "KILL", "TYPE", "pubsub"]);
     until_async("the handler has returned", || async { held.is().await.is_none() }).await;
     held.is_free("by a new subscription").await;
+
+    for outcome in ["reject", "snooze"] {
+        let offer = held.delayed.offer("3", Duration::ZERO).id("a").until_done();
+        assert!(matches!(offer.header("outcome", outcome).await.unwrap(), Offered::Stored(_)));
+        soon(began.recv()).await.flatten().unwrap();
+        assert_eq!(held.delayed.job("a").cancel().await.unwrap(), Cancelled::Requested);
+        until_async("the handler has returned", || async { held.is().await.is_none() }).await;
+        held.is_free(outcome).await;
+    }
     stop.send(()).unwrap();
     let stopped = soon(worker).await.unwrap().unwrap();
-    assert_eq!((stopped.cancelled, stopped.failed, stopped.released), (2, 0, 0));
+    assert_eq!((stopped.cancelled, stopped.failed, stopped.rejected, stopped.released), (4, 0, 0, 0));
     assert_eq!(reports.recv().await, None, "it has not failed");
 
     // The announcement is lost: by the extension of the lease, of this message only.

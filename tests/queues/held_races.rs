@@ -9,7 +9,7 @@ use fastrand::Rng;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use redelay::delayed_queue::Cancelled;
-use redelay::worker::{Backoff, Outcome};
+use redelay::worker::{Backoff, Outcome, Stopped};
 use redelay::{BlockingQueue, DelayedQueue, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{JOBS, MORE_NOTES, NOTES, ms, number_queues, rounds};
@@ -30,13 +30,14 @@ struct Race {
     after: usize,
 }
 
-/// Offers and cancels jobs. The handler gets the number of a job, and that of the attempt.
+/// Offers and cancels jobs. The handler gets the number of a job, and that of the attempt. Returns what the
+/// worker has counted, too.
 async fn race(
     ready: &BlockingQueue<i64>,
     delayed: &DelayedQueue<i64>,
     jobs: usize,
     handler: impl Fn(usize, usize) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
-) -> Vec<Race> {
+) -> (Vec<Race>, Stopped) {
     let begun: Arc<Vec<_>> = Arc::new((0..jobs).map(|_| AtomicUsize::new(0)).collect());
     let stop = CancellationToken::new();
     let working = {
@@ -64,7 +65,7 @@ async fn race(
     })
     .await;
     stop.cancel();
-    working.await.unwrap().unwrap();
+    let stopped = working.await.unwrap().unwrap();
     for cancelled in [Cancelled::Removed, Cancelled::Requested] {
         let count = answers.iter().filter(|answer| answer.1 == cancelled).count();
         println!("{count} of {jobs} {cancelled:?}");
@@ -74,7 +75,7 @@ async fn race(
         let after = begun[number].load(Ordering::SeqCst);
         Race { number, cancelled, before, after }
     };
-    answers.into_iter().map(race).collect()
+    (answers.into_iter().map(race).collect(), stopped)
 }
 
 /// A while that differs from job to job, and from attempt to attempt.
@@ -98,11 +99,14 @@ async fn a_job_is_cancelled_or_done() {
             Outcome::Done
         })
     };
-    for Race { number, cancelled, after, .. } in
-        race(&ready, &delayed, rounds() * JOBS_OF_A_ROUND, handler).await
-    {
+    let (races, stopped) = race(&ready, &delayed, rounds() * JOBS_OF_A_ROUND, handler).await;
+    let mut done = 0;
+    for Race { number, cancelled, after, .. } in races {
         assert_eq!(after, usize::from(cancelled != Cancelled::Removed), "{number}: {cancelled:?}");
+        done += after as u64;
     }
+    // An acknowledgement after the cancel counts, too.
+    assert_eq!((stopped.done, stopped.cancelled, stopped.failed, stopped.lost), (done, 0, 0, 0));
     nothing_is_left(&server, &ready).await;
     client.shutdown().await;
 }
@@ -118,7 +122,13 @@ async fn no_retry_follows_a_cancel() {
             Outcome::Retry("no luck".into())
         })
     };
-    for race in race(&ready, &delayed, rounds() * JOBS_OF_A_ROUND, handler).await {
+    let (races, stopped) = race(&ready, &delayed, rounds() * JOBS_OF_A_ROUND, handler).await;
+    let requested = races.iter().filter(|race| race.cancelled == Cancelled::Requested).count();
+    let attempts: usize = races.iter().map(|race| race.after).sum();
+    // A handler that returns before its process has heard of the cancel has failed.
+    assert!(stopped.cancelled <= requested as u64, "{stopped:?}");
+    assert_eq!((stopped.cancelled + stopped.failed, stopped.lost), (attempts as u64, 0));
+    for race in races {
         let Race { number, cancelled, before, after } = race;
         // A message that was claimed may reach its handler behind the answer to the cancel.
         let is_late = cancelled == Cancelled::Requested && after == before + 1;

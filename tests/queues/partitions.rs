@@ -140,6 +140,18 @@ async fn what_has_a_key_is_in_its_partition() {
     let job = orders.job("order-7");
     assert_eq!(job.get().await.unwrap().unwrap().value, 107);
     assert!(job.cancel().await.unwrap().is_removed() && !job.exists().await.unwrap());
+    // What holds its id is found in its partition in every state, with what travels with it.
+    let held = orders.offer(&8, Duration::ZERO).id("held").until_done().header("n", "1");
+    assert!(matches!(held.expires_after(HOUR).await.unwrap(), Offered::Stored(_)));
+    let receiver = orders.queue_of("held").receiver();
+    let delivery = soon(receiver.receive()).await.unwrap();
+    assert_eq!((delivery.job_id(), delivery.header("n")), (Some(&b"held"[..]), Some("1")));
+    let states = orders.job_states(["held"]).await.unwrap();
+    assert!(matches!(states[..], [Some(JobState::InFlight { .. })]), "{states:?}");
+    assert_eq!(orders.cancel_all(["held"]).await.unwrap(), [Cancelled::Requested]);
+    soon(delivery.cancelled()).await;
+    delivery.retry().await.unwrap();
+    assert_eq!(orders.job_states(["held"]).await.unwrap(), [None]);
     let schedule = orders.schedule("nightly").every(HOUR * 24).start(SystemTime::now() + HOUR);
     assert!(schedule.upsert(&1).await.unwrap().is_some());
     assert!(orders.schedule("nightly").remove().await.unwrap());

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use redelay::delayed_queue::{Cancelled, JobOffer, Offered};
-use redelay::{BlockingQueue, DelayedQueue, Delivery, ErrorKind};
+use redelay::worker::Context;
+use redelay::{BlockingQueue, DelayedQueue, Delivery, ErrorKind, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{HOUR, JOBS, MINUTE, NOTES, ms, soon, still_text_queues, text_queues};
 
@@ -55,6 +56,32 @@ async fn headers_and_times_reach_each_attempt() {
         (None, None, None, 0)
     );
     plain.ack().await.unwrap();
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_handler_knows_what_travels_with_its_job() {
+    let server = Server::start();
+    let (client, ready, delayed) = text_queues(&server).await;
+    let (tells, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
+    let worker = tokio::spawn(Worker::new(&ready).run_until(stopping, move |_: String, context: Context| {
+        let headers: Vec<_> = context.headers().map(|(name, value)| format!("{name}={value}")).collect();
+        let id = context.job_id().map(<[u8]>::to_vec);
+        tells.send((id, headers, context.offered_at(), context.due())).unwrap();
+        async {}
+    }));
+    let offer = delayed.offer("1", ms(20)).id("a").header("n", "1").header("b", "2");
+    let Offered::Stored(due) = offer.await.unwrap() else { panic!() };
+    let (id, mut headers, offered_at, its_due) = soon(told.recv()).await.unwrap();
+    headers.sort();
+    assert_eq!((id, headers), (Some(b"a".to_vec()), vec!["b=2".to_owned(), "n=1".to_owned()]));
+    assert_eq!(its_due, Some(due));
+    assert!(offered_at.is_some_and(|at| at < due), "{offered_at:?} {due:?}");
+    delayed.offer("2", Duration::ZERO).await.unwrap();
+    assert_eq!(soon(told.recv()).await.unwrap(), (None, Vec::new(), None, None));
+    stop.send(()).unwrap();
+    soon(worker).await.unwrap().unwrap();
     client.shutdown().await;
 }
 

@@ -243,7 +243,8 @@ fn what_a_peer_does_not_have_is_unsupported() {
     let url = server.url();
     let [mut rust, mut java] = BOTH.map(|lang| Setup::new(&url).start(lang));
     let receiving = "lease receive receivemany ack retry snooze release reject extend inflight dead requeue releaseall work";
-    let jobs = "job jobget jobcancel jobmove schedule unschedule pause resume limit maxinflight";
+    let jobs =
+        "job jobheld jobget jobstate jobcancel jobmove schedule unschedule pause resume limit maxinflight";
     for command in receiving.split(' ').chain(jobs.split(' ')) {
         fails(&java.ask(&[command, "q"]), "unsupported");
         fails(&rust.ask(&[command, "q", "x", "x", "x", "x", "x"]), "argument");

@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use futures::future::FutureExt;
 use redelay::delayed_queue::{Cancelled, Offered};
 use redelay::worker::{Backoff, Context, Outcome};
 use redelay::{Client, Worker};
 use redelay_fixture::Server;
 use redelay_support::{CONTROL, JOBS, MINUTE, MORE_NOTES, NOTES, Queues, RECEIPTS, builder, keys, ms};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -126,6 +127,7 @@ struct Play {
     book: Book,
     ids: usize,
     lease: Duration,
+    has_takers: bool,
     stop: CancellationToken,
 }
 
@@ -175,8 +177,14 @@ impl Play {
     }
 
     async fn cancel(&self, id: &str) {
+        let begun = Instant::now();
         match self.book.ending(Some(id), -1, self.queues.delayed.job(id).cancel()).await {
-            Ok(Cancelled::Removed) => self.book.did("cancelled"),
+            Ok(Cancelled::Removed) => {
+                self.book.did("cancelled");
+                if !self.has_takers {
+                    self.book.removed(id, begun);
+                }
+            }
             Ok(Cancelled::Requested) => self.book.did("cancel requested"),
             _ => {}
         }
@@ -208,7 +216,10 @@ impl Play {
                 (if is_last { 0 } else { random.u32(0..10) }, ms(random.u64(0..80)))
             };
             async move {
-                book.handled(number, context.job_id(), context.header(HEADER));
+                // A lease that is over is told once the handler has given way.
+                yield_now().await;
+                let is_over = context.cancelled().now_or_never().is_some();
+                book.handled(number, context.job_id(), context.header(HEADER), is_over);
                 if !is_last {
                     tokio::select! {
                         () = sleep(pause) => {}
@@ -282,6 +293,9 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
     let (book, stop) = (Book::default(), CancellationToken::new());
     let (mut playing, mut clients) = (JoinSet::new(), Vec::new());
     let mut random = Rng::with_seed(plan.seed);
+    let is_taker = |(role, _): &(Role, bool)| matches!(role, Role::Takes);
+    let has_takers =
+        plan.redisson.is_some_and(|redisson| redisson.takes) || plan.clients.iter().any(is_taker);
     if let Some(redisson) = redisson {
         let is_between = plan.steps.iter().all(is_between);
         playing.spawn(go_on_beside(redisson, book.clone(), is_between, stop.clone(), random.fork()));
@@ -292,8 +306,8 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
         let connecting = connecting.command_timeout(COMMAND_TIMEOUT).sweep_interval(Duration::from_secs(1));
         let queues = Queues::of_numbers(connecting).await;
         clients.push(queues.client.clone());
-        let player =
-            Play { queues, book: book.clone(), ids: plan.ids, lease: plan.lease, stop: stop.clone() };
+        let (book, stop) = (book.clone(), stop.clone());
+        let player = Play { queues, book, ids: plan.ids, lease: plan.lease, has_takers, stop };
         playing.spawn(player.go_on(*role, random.fork()));
     }
     let mut hits = Hits::default();
@@ -315,7 +329,8 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
     // Nothing disturbs the last one, which does what there is.
     let queues = Queues::of_numbers(builder(&way.server).sweep_interval(Duration::from_secs(1))).await;
     let stop = CancellationToken::new();
-    let last = Play { queues, book: book.clone(), ids: plan.ids, lease: plan.lease, stop: stop.clone() };
+    let (ids, lease) = (plan.ids, plan.lease);
+    let last = Play { queues, book: book.clone(), ids, lease, has_takers, stop: stop.clone() };
     let (ready, delayed) = (last.queues.ready.clone(), last.queues.delayed.clone());
     let ids: Vec<String> = (0..plan.ids).map(|id| id.to_string()).collect();
     // A call of unknown outcome may come late. A sweep frees what others have taken: otherwise, half a minute

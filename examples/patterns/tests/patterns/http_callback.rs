@@ -7,8 +7,8 @@ use axum::routing::post;
 use redelay::codec;
 use redelay::worker::Backoff;
 use redelay_fixture::{Server, until_async};
-use redelay_patterns::http_callback::{PAUSES, call_back};
-use redelay_support::{builder, ms, soon};
+use redelay_patterns::http_callback::{PAUSES, call_back, stop};
+use redelay_support::{HOUR, builder, ms, soon};
 use tokio::net::TcpListener;
 
 /// How many requests fail.
@@ -83,4 +83,28 @@ async fn after_ten_attempts_it_is_a_dead_letter() {
     let letter = due.dead_letters().read(None, 1).await.unwrap().remove(0);
     assert_eq!((&*letter.reason, letter.failed, &*letter.error), ("attempts", 10, "404 Not Found"));
     assert!(requests.lock().unwrap().is_empty());
+}
+
+/// One is pending, one waits for its retry, and one does not exist.
+#[tokio::test]
+async fn callbacks_are_deleted_in_any_state() {
+    let server = Server::start();
+    let client = builder(&server).connect().await.unwrap();
+    let (url, requests) = endpoint().await;
+    let topic = client.clone();
+    let running = tokio::spawn(async move { call_back(&topic, "unpaid", &url, Backoff::fixed(HOUR)).await });
+    let due = client.blocking_queue::<String>("unpaid", codec::String);
+    let callbacks = client.delayed_queue(&due);
+    for (id, delay) in [("pending", HOUR), ("posted", ms(0))] {
+        callbacks.offer(id, delay).id(id).until_done().await.unwrap();
+    }
+    until_async("it waits", || async { due.stats().await.unwrap().receiving.waiting == 1 }).await;
+    let ids = ["pending", "posted", "none"].map(str::to_owned);
+    stop(&callbacks, &ids).await.unwrap();
+    assert_eq!(callbacks.job_states(&ids).await.unwrap(), [None, None, None]);
+    let stats = due.stats().await.unwrap();
+    assert_eq!((stats.pending, stats.receiving.waiting), (0, 0));
+    client.stop_taking().await;
+    soon(running).await.unwrap().unwrap();
+    assert_eq!(requests.lock().unwrap().len(), 1);
 }

@@ -15,6 +15,8 @@ pub(super) struct Job {
     refused: bool,
     /// From when on something may have ended it.
     may_be_over: Option<Instant>,
+    /// Whether a cancel has certainly removed it, if nothing else had ended it.
+    is_removed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -31,7 +33,7 @@ pub(super) struct Pages {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book(Arc<Mutex<Pages>>);
 
-pub(super) const DEEDS: [&str; 13] = [
+pub(super) const DEEDS: [&str; 14] = [
     "stored",
     "kept",
     "replaced",
@@ -40,6 +42,7 @@ pub(super) const DEEDS: [&str; 13] = [
     "failed",
     "rejected",
     "cancelled",
+    "removed for good",
     "cancel requested",
     "told to end",
     "taken",
@@ -47,7 +50,7 @@ pub(super) const DEEDS: [&str; 13] = [
     "taken by Redisson",
 ];
 /// Those of plans without Redisson.
-pub(super) const OWN: usize = 11;
+pub(super) const OWN: usize = 12;
 
 impl Book {
     pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -66,7 +69,8 @@ impl Book {
         let is_ended = ending.any(|ending| ending.as_deref().is_none_or(|ended| Some(ended) == id));
         let begun = Instant::now();
         let may_be_over = is_ended.then_some(begun);
-        let job = Job { id: id.map(str::to_owned), begun, stored: None, refused: false, may_be_over };
+        let id = id.map(str::to_owned);
+        let job = Job { id, begun, stored: None, refused: false, may_be_over, is_removed: false };
         pages.jobs.insert(number, job);
         number
     }
@@ -112,6 +116,18 @@ impl Book {
         self.pages().jobs.get_mut(&number).expect("it was offered").refused = true;
     }
 
+    /// A cancel that began then has removed what had this id, and was not in flight. So no job is delivered
+    /// any more that was stored before; unless there are takers, from whom payloads may come back.
+    pub(super) fn removed(&self, id: &str, begun: Instant) {
+        let mut pages = self.pages();
+        let is_one =
+            |job: &&mut Job| job.id.as_deref() == Some(id) && job.stored.is_some_and(|stored| stored < begun);
+        let count = pages.jobs.values_mut().filter(is_one).map(|job| job.is_removed = true).count();
+        if count > 0 {
+            *pages.deeds.entry("removed for good").or_default() += 1;
+        }
+    }
+
     /// From now on, these may be over.
     pub(super) fn may_end(&self, is_one: impl Fn(i64, &Job) -> bool) {
         let now = Instant::now();
@@ -143,14 +159,18 @@ impl Book {
         pages.jobs.get_mut(&number).expect("it was offered").stored = Some(now);
     }
 
-    pub(super) fn handled(&self, number: i64, id: Option<&[u8]>, header: Option<&str>) {
+    /// A handler begins. If its lease is over already, its message may be that of another one.
+    pub(super) fn handled(&self, number: i64, id: Option<&[u8]>, header: Option<&str>, is_over: bool) {
         let mut pages = self.pages();
         let Some(job) = pages.jobs.get(&number) else {
             return pages.wrong.push(format!("{number} was never offered"));
         };
-        let (told, refused) = (job.id.clone(), job.refused);
+        let (told, refused, is_removed) = (job.id.clone(), job.refused, job.is_removed);
         // A payload that was taken and given back may have lost both in between, by a sweep.
         let may_be_bare = job.may_be_over.is_some() && id.is_none() && header.is_none();
+        if is_removed && !is_over {
+            pages.wrong.push(format!("{number} was cancelled, and is delivered"));
+        }
         if refused {
             pages.wrong.push(format!("{number} was refused, and is delivered"));
         }

@@ -23,8 +23,8 @@ public final class Commands {
     /** The commands of the protocol that only redelay has. */
     private static final Set<String> UNSUPPORTED = Set.of(
             "lease", "receive", "receivemany", "ack", "retry", "snooze", "release", "reject", "extend", "inflight", "dead",
-            "requeue", "releaseall", "work", "job", "jobget", "jobcancel", "jobmove", "schedule", "unschedule", "pause",
-            "resume", "limit", "maxinflight");
+            "requeue", "releaseall", "work", "job", "jobheld", "jobget", "jobstate", "jobcancel", "jobmove", "schedule",
+            "unschedule", "pause", "resume", "limit", "maxinflight");
 
     private final Queues queues;
     private final Values values;
