@@ -586,7 +586,7 @@ impl<T> Delivery<T> {
 
     /// Waits until the work should end. Either the lease is certainly over, by this machine's clock: another
     /// receiver may have the message. Stop then, or continue only with work that may be done twice. Or
-    /// somebody has asked to cancel the job ([`Job::cancel`](crate::delayed_queue::Job::cancel)): within a
+    /// a client has asked to cancel the job ([`Job::cancel`](crate::delayed_queue::Job::cancel)): within a
     /// second, or, if the announcement is lost, within a third of the lease. However the delivery ends then,
     /// there is no other one. The future does not borrow the delivery.
     ///
@@ -600,7 +600,7 @@ impl<T> Delivery<T> {
     /// let over = order.cancelled();
     /// tokio::select! {
     ///     () = ship(*order.value()) => order.ack().await,
-    ///     () = over => Ok(()), // Another process ships it, or nobody is to.
+    ///     () = over => Ok(()), // Another process ships it, or it was cancelled.
     /// }
     /// # }
     /// ```
@@ -609,9 +609,10 @@ impl<T> Delivery<T> {
         async move { lease.cancelled().await }
     }
 
-    /// Whether [`cancelled`](Self::cancelled) returns because somebody has asked to cancel the job. Such a
+    /// Whether [`cancelled`](Self::cancelled) returns because a client has asked to cancel the job. Such a
     /// delivery has not failed: [`release`](Self::release) ends it without a count, and as it is cancelled,
-    /// there is no other one. A [`Worker`](crate::Worker) does so with an `Err` of its handler.
+    /// there is no other one. A [`Worker`](crate::Worker) does so with any outcome but `Done`, and with a
+    /// timeout.
     ///
     /// # Examples
     /// ```no_run

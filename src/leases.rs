@@ -23,7 +23,10 @@ pub(crate) struct Lease {
     changed: Notify,
 }
 
-/// Somebody has asked to cancel the job.
+/// How often in the length of a lease it is checked whether to extend it.
+const LOOKS: u32 = 3;
+
+/// A client has asked to cancel the job.
 const CANCELLED: u8 = 1;
 const OVER: u8 = 2;
 const LOST: u8 = 3;
@@ -148,7 +151,7 @@ impl Leases {
         let held =
             Held { lease: lease.clone(), holds, is_doubtful, asked: false, extend_until, extending: false };
         self.held.insert(member, held);
-        let next = if is_doubtful { sent } else { sent + self.length / 3 };
+        let next = if is_doubtful { sent } else { sent + self.length / LOOKS };
         self.next = Some(self.next.map_or(next, |known| known.min(next)));
         self.is_safe_until(sent + self.length);
         lease
@@ -185,7 +188,8 @@ impl Leases {
         let mut extend = Vec::new();
         for (member, held) in &mut self.held {
             let extends = held.extend_until.is_none_or(|until| now < until);
-            let is_old = held.lease.is_over(now + self.length * 5 / 6);
+            // At the next look, less than half of it would be left.
+            let is_old = held.lease.is_over(now + self.length / LOOKS + self.length / 2);
             // One that the handler has extended for longer is asked for, too: that does not change it.
             let is_longer = !held.lease.is_over(now + self.length);
             if !held.extending && (extends && is_old || (extends || is_longer) && held.is_doubtful) {
@@ -194,8 +198,8 @@ impl Leases {
                 extend.push(ToExtend { member: *member, holds: held.holds.clone() });
             }
         }
-        let third = now + self.length / 3;
-        self.next = (!self.held.is_empty()).then(|| over.map_or(third, |over| over.min(third)));
+        let look = now + self.length / LOOKS;
+        self.next = (!self.held.is_empty()).then(|| over.map_or(look, |over| over.min(look)));
         extend
     }
 

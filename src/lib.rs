@@ -38,7 +38,7 @@
 //! | looking into any queue, also those that only Java uses | [`Inspector`](inspector::Inspector) |
 //! | taking, lost connections | [`BlockingQueue`] |
 //! | offering, cancelling, rescheduling | [`DelayedQueue`], [`Offer`](delayed_queue::Offer), [`Ticket`](delayed_queue::Ticket) |
-//! | jobs by id: replace, debounce, throttle | [`Offer::id`](delayed_queue::Offer::id), [`JobOffer`](delayed_queue::JobOffer), [`Job`](delayed_queue::Job) |
+//! | jobs by id: replace, debounce, throttle, unique until done, headers, expiry | [`Offer::id`](delayed_queue::Offer::id), [`JobOffer`](delayed_queue::JobOffer), [`Job`](delayed_queue::Job) |
 //! | recurring jobs: cron, intervals | [`Schedule`](delayed_queue::Schedule) |
 //! | one queue over several servers | [`PartitionedQueue`] |
 //! | pausing a queue, limits for all processes | [`BlockingQueue::pause`], [`BlockingQueue::set_max_in_flight`], [`RateLimit`](blocking_queue::RateLimit), [`DelayedQueue::set_max_pending`] |

@@ -43,7 +43,7 @@ pub struct DeadLetter {
     /// The id of the message.
     pub id: MessageId,
     /// Why it is dead: `attempts` (it failed too often), `lost` (its lease ended too often), `rejected`,
-    /// `undecodable`, or `expired` (nobody has begun it before its expiry).
+    /// `undecodable`, or `expired` (no receiver began it before its expiry).
     pub reason: String,
     /// The error of its last attempt, up to 1,000 bytes.
     pub error: String,

@@ -215,9 +215,9 @@ impl<T: 'static> Schedule<T> {
     /// says what happens to the next one. By default, runs may overlap.
     ///
     /// A run holds its id until it is done, as with [`JobOffer::until_done`]: receivers and workers
-    /// acknowledge it. A run that `take` or a Java service takes is done when it is taken, and a dead letter
-    /// holds no run back. Each run is stored when its time has come, not ahead, by a redelay client that
-    /// transfers the queue.
+    /// acknowledge it. A run that `take` or a Java service takes is done when it is taken. A dead letter
+    /// holds no run back, not even after it is requeued. Each run is stored when its time has come,
+    /// not ahead, by a redelay client that transfers the queue.
     ///
     /// # Examples
     /// ```no_run

@@ -33,7 +33,7 @@ type Answer<T> = std::result::Result<T, OpError>;
 /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
 /// for queue in inspector.overview(&["orders", "mails"]).await? {
 ///     if queue.overdue > Some(0) && queue.transferring_processes == Some(0) {
-///         println!("{:?} stands still: nobody transfers", queue.name);
+///         println!("{:?} stands still: no client transfers", queue.name);
 ///     }
 /// }
 /// # Ok(())

@@ -1,4 +1,4 @@
-//! A queue in numbers, as `ls` and `show` print it. Pure.
+//! A queue in numbers, as `ls`, `show` and `top` print it. Pure.
 
 use std::time::Duration;
 

@@ -86,8 +86,8 @@ fn entry_of(op: Op<'_>, format: EntryFormat, id: &Bytes, payload: &[u8]) -> Resu
 }
 
 impl Offer {
-    /// Gives the payload an id, of 1 to 255 bytes. An id is taken while its job is pending, and free once it
-    /// is due: see [`JobOffer`].
+    /// Gives the payload an id, of 1 to 255 bytes, that is taken until the job is due; with
+    /// [`until_done`](JobOffer::until_done), until it is done. [`JobOffer`] says more.
     ///
     /// Call `id` before the other options: `.id(…).replace()`, `.id(…).throttle(…)`. A `JobOffer` has no
     /// `id`.

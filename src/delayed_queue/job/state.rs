@@ -36,7 +36,7 @@ pub enum JobState {
         #[serde(serialize_with = "time::in_epoch_ms")]
         due: SystemTime,
     },
-    /// It was due, and nobody has its payload yet.
+    /// It was due, and no client has its payload yet.
     Ready,
     /// A handler has it.
     #[non_exhaustive]
