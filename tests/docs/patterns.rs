@@ -41,5 +41,5 @@ fn the_page_shows_the_programs_that_run() {
         assert!(run.contains(*block), "docs/patterns.md shows what is not in examples/patterns:\n{block}");
         assert!(block.lines().count() <= MOST_LINES, "{} lines:\n{block}", block.lines().count());
     }
-    assert_eq!(shown.len(), 7);
+    assert_eq!(shown.len(), 8);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redelay::worker::{Backoff, Context, Outcome, Stopped};
-use redelay::{Client, DelayedQueue, Worker, codec};
+use redelay::{Client, Worker, codec};
 use reqwest::{RequestBuilder, StatusCode};
 
 /// The pauses in seconds: nine, so there are ten attempts.
@@ -24,9 +24,4 @@ async fn post(request: RequestBuilder, body: String, context: Context) -> Result
         StatusCode::OK => Ok(Outcome::Done),
         other => Ok(Outcome::Retry(other.to_string().into())),
     }
-}
-
-/// Deletes the jobs of a merchant: pending, ready, in flight, waiting for a retry or dead.
-pub async fn stop(callbacks: &DelayedQueue<String>, ids: &[String]) -> redelay::Result<()> {
-    callbacks.cancel_all(ids).await.map(drop)
 }

@@ -6,5 +6,6 @@ pub mod in_process;
 pub mod order_timeout;
 pub mod priority;
 pub mod reliable_list;
+pub mod stop_callbacks;
 pub mod timers;
 pub mod to_broker;

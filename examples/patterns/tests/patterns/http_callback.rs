@@ -7,7 +7,8 @@ use axum::routing::post;
 use redelay::codec;
 use redelay::worker::Backoff;
 use redelay_fixture::{Server, until_async};
-use redelay_patterns::http_callback::{PAUSES, call_back, stop};
+use redelay_patterns::http_callback::{PAUSES, call_back};
+use redelay_patterns::stop_callbacks::stop;
 use redelay_support::{HOUR, builder, ms, soon};
 use tokio::net::TcpListener;
 
