@@ -2,9 +2,9 @@
 //!
 //! A caller that asks a task, and waits for its answer, wakes the task and is woken by it. On several
 //! threads, tokio wakes another thread each time, which costs as much as the rest of a call. So a [`Caller`]
-//! polls the future of the task itself while no other caller waits. What the future
-//! starts, awaits and owns is the same. Whatever answers a caller must be awaited by the future: nothing else
-//! wakes a caller that drives.
+//! polls the future of the task itself while no other caller waits. What the future starts, awaits and owns
+//! is the same. Whatever answers a caller must be awaited by the future: nothing else wakes a caller that
+//! drives.
 //!
 //! | if … | then … |
 //! |---|---|
@@ -41,8 +41,8 @@ pub(crate) struct Driver(Arc<Shared>);
 
 struct Shared {
     callers: Callers,
-    /// The future was woken after its last poll began. Whoever polls it now checks this afterwards. If nobody
-    /// polls it, the driving caller was woken, or the task if no caller drives.
+    /// The future was woken after its last poll began. The task or caller that polls it now checks this
+    /// afterwards. If neither does, the driving caller was woken, or the task if no caller drives.
     is_woken: AtomicBool,
     state: Mutex<State>,
 }

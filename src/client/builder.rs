@@ -22,7 +22,7 @@ use crate::wire::entry;
 const LARGEST_BATCH: u32 = 100_000;
 /// The server runs nothing else during a call.
 const LONGEST_BUDGET: Duration = Duration::from_secs(1);
-const SHORTEST_SWEEP: Duration = Duration::from_secs(1);
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Three signs of life of an idle receiver.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(30);
 
@@ -555,11 +555,11 @@ impl ClientBuilder {
                 "transfer_budget is longer than 1 s, for which Redis would serve no other client; 40 ms is usual",
             ),
             (
-                self.sweep_interval < SHORTEST_SWEEP,
+                self.sweep_interval < SHORTEST_INTERVAL,
                 "sweep_interval is shorter than 1 s; it is a safety net, and 60 s is usual",
             ),
             (
-                self.check_interval < SHORTEST_SWEEP,
+                self.check_interval < SHORTEST_INTERVAL,
                 "check_interval is shorter than 1 s; it is a safety net, and 5 s is usual",
             ),
             (

@@ -1,8 +1,8 @@
 -- Transfers due entries: moves their payloads to the target, earliest due first.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine   5 channel of the transfers
 --        6 scratch   7 jobs   8 rebuild: there while due entries may be missing in the ordered list
--- ARGV   1 most entries to move: the client's `transfer_batch`   2 time budget in microseconds; every call gets something done   3 id of the client
---        4 the cursor of the client's last reply, or 0   5 peers are not told if the next entry is due within so many ms; 0 to tell
+-- ARGV   1 most entries to move: the client's `transfer_batch`   2 time budget in microseconds; every call gets something done
+--        3 id of the client   4 the cursor of the client's last reply, or 0   5 peers are not told if the next entry is due within so many ms; 0 to tell
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) per entry; and a pass over the ordered list, unless the entries are its first, or few. No more than the time

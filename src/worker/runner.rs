@@ -60,6 +60,17 @@ struct Settling {
     message: Message,
 }
 
+impl Settling {
+    /// Ends a delivery without a failure.
+    fn release(message: Message, delivery: Delivery<()>) -> Self {
+        let count: fn(&Counts) -> &AtomicU64 = match delivery.is_cancel_requested() {
+            true => |counts| &counts.cancelled,
+            false => |counts| &counts.released,
+        };
+        Self { answer: delivery.release(), count, message }
+    }
+}
+
 impl Future for Settling {
     type Output = (fn(&Counts) -> &AtomicU64, Message, Result<()>);
 
@@ -113,10 +124,8 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                     }
                 }
             };
-            // What came with the message, so that the next settlement finds nobody waiting.
-            while let Some(Some(answered)) = settling.next().now_or_never() {
-                self.settled(answered);
-            }
+            // What came with the message counts before it is handled.
+            self.take_answers(&mut settling);
             match received {
                 Ok(delivery) => {
                     let message = Message {
@@ -152,9 +161,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
     /// answers until one settlement is left, but not for servers that are silent: messages of others go on.
     /// A silent one gives no more messages, so there are never many.
     async fn settle_next(&self, settling: &mut FuturesUnordered<Settling>, next: Settling) {
-        while let Some(Some(answered)) = settling.next().now_or_never() {
-            self.settled(answered);
-        }
+        self.take_answers(settling);
         settling.push(next);
         while settling.len() > 1 {
             let queues: Vec<_> = settling.iter().map(|one| one.message.queue.clone()).collect();
@@ -163,6 +170,13 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                 Some(answered) = settling.next() => self.settled(answered),
                 () = self.source.all_silent(queues.iter()) => return,
             }
+        }
+    }
+
+    /// Those that are there.
+    fn take_answers(&self, settling: &mut FuturesUnordered<Settling>) {
+        while let Some(Some(answered)) = settling.next().now_or_never() {
+            self.settled(answered);
         }
     }
 
@@ -203,12 +217,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                     match timeout(self.last_moment, &mut handled).await {
                         // Others are to try it again, and not because it failed.
                         Ok(Ok(Ok(Outcome::Retry(_) | Outcome::RetryAfter(..)))) | Err(_) => {
-                            let delivery = delivery.take();
-                            let count: fn(&Counts) -> &AtomicU64 = match delivery.is_cancel_requested() {
-                                true => |counts| &counts.cancelled,
-                                false => |counts| &counts.released,
-                            };
-                            return Settling { answer: delivery.release(), count, message };
+                            return Settling::release(message, delivery.take());
                         }
                         Ok(outcome) => break outcome,
                     }
@@ -222,8 +231,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         let delivery = delivery.take();
         // The server removes a message whose job was cancelled, however it is settled, unless it is done.
         if !matches!(outcome, Ok(Ok(Outcome::Done) | Err(_))) && delivery.is_cancel_requested() {
-            let answer = delivery.release();
-            return Settling { answer, count: |counts| &counts.cancelled, message };
+            return Settling::release(message, delivery);
         }
         let outcome = match outcome {
             Ok(Ok(outcome)) => outcome,

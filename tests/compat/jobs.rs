@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redelay::delayed_queue::{Cancelled, Offered};
+use redelay::delayed_queue::{Cancelled, JobOffer, Offered};
 use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until, until_within};
 use redelay_support::{HOUR, JOBS, ORDERED_LIST, TIMEOUT_SET, ms};
@@ -37,12 +37,15 @@ fn value(number: usize) -> String {
     format!("v{number:02} é")
 }
 
+fn job(delayed: &DelayedQueue<String>, value: &str, delay: Duration, id: &[u8], is_held: bool) -> JobOffer {
+    let offer = delayed.offer(value, delay).id(id);
+    if is_held { offer.until_done().header("n", "1") } else { offer }
+}
+
 /// Offers a job for each id, with payloads that are in the order of the due times.
 async fn offer_jobs(delayed: &DelayedQueue<String>, are_held: bool, delay: impl Fn(usize) -> Duration) {
     for (number, id) in ids().iter().enumerate() {
-        let offer = delayed.offer(&value(number), delay(number)).id(id);
-        let offer = if are_held { offer.until_done().header("n", "1") } else { offer };
-        let offered = offer.await.expect("an answer");
+        let offered = job(delayed, &value(number), delay(number), id, are_held).await.expect("an answer");
         assert!(matches!(offered, Offered::Stored(_)), "{}: {offered:?}", id.escape_ascii());
     }
 }
@@ -124,9 +127,7 @@ async fn a_queue_of_jobs_looks_like_one_of_plain_payloads() {
             plain.offer(&value(number), HOUR).await.expect("it is stored");
         }
         for id in ["twice", "again"] {
-            let offer = jobs.offer("twice", HOUR).id(id);
-            let offer = if are_held { offer.until_done() } else { offer };
-            offer.await.expect("it is stored");
+            job(&jobs, "twice", HOUR, id.as_bytes(), are_held).await.expect("it is stored");
             plain.offer("twice", HOUR).await.expect("it is stored");
         }
         for command in &commands {

@@ -372,7 +372,10 @@ async fn what_a_call_has_counted_survives_a_lost_reply() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_ack_and_receive_has_acknowledged() {
     let server = Server::start();
-    let queues = Queues::of_numbers(builder(&server).transfer(false)).await;
+    // A call that nobody delays often ends before the moment at which it would be dropped.
+    let proxy = Proxy::start(server.port());
+    proxy.delay(ms(1));
+    let queues = Queues::of_numbers(Client::builder().url(proxy.url()).transfer(false)).await;
     let numbers: Vec<i64> = (0..part().share(4_000) as i64).collect();
     queues.ready.offer_all(&numbers).await.unwrap();
     let receiver = queues.ready.receiver();
@@ -393,7 +396,6 @@ async fn a_dropped_ack_and_receive_has_acknowledged() {
     order.ack().await.unwrap();
     acknowledged.sort_unstable();
     assert_eq!(acknowledged, numbers);
-    // A call that nobody else delays often ends before the moment at which it would be dropped.
-    assert!(dropped > numbers.len() / 10, "{dropped} were dropped");
+    assert!(dropped > numbers.len() / 4, "{dropped} were dropped");
     assert!(is_drained(&server));
 }

@@ -35,7 +35,7 @@ async fn swept(client: &Client, count: u64) {
 }
 
 #[tokio::test]
-async fn whoever_pays_for_each_command_looks_seldom() {
+async fn a_long_check_interval_saves_commands() {
     let server = Server::start();
     let client = Client::builder().url(server.url()).connect_timeout(MINUTE).sweep_interval(HOUR);
     let client = client.check_interval(HOUR).connect().await.unwrap();

@@ -181,8 +181,8 @@ impl Play {
         match self.book.ending(Some(id), -1, self.queues.delayed.job(id).cancel()).await {
             Ok(Cancelled::Removed) => {
                 self.book.did("cancelled");
-                if !self.has_takers {
-                    self.book.removed(id, begun);
+                if !self.has_takers && self.book.removed(id, begun) {
+                    self.book.did("certainly removed");
                 }
             }
             Ok(Cancelled::Requested) => self.book.did("cancel requested"),
@@ -216,7 +216,7 @@ impl Play {
                 (if is_last { 0 } else { random.u32(0..10) }, ms(random.u64(0..80)))
             };
             async move {
-                // A lease that is over is told once the handler has given way.
+                // Only after its first yield does a worker tell a handler that its lease is over.
                 yield_now().await;
                 let is_over = context.cancelled().now_or_never().is_some();
                 book.handled(number, context.job_id(), context.header(HEADER), is_over);

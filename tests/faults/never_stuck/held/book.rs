@@ -42,7 +42,7 @@ pub(super) const DEEDS: [&str; 14] = [
     "failed",
     "rejected",
     "cancelled",
-    "removed for good",
+    "certainly removed",
     "cancel requested",
     "told to end",
     "taken",
@@ -117,15 +117,12 @@ impl Book {
     }
 
     /// A cancel that began then has removed what had this id, and was not in flight. So no job is delivered
-    /// any more that was stored before; unless there are takers, from whom payloads may come back.
-    pub(super) fn removed(&self, id: &str, begun: Instant) {
-        let mut pages = self.pages();
+    /// any more that was stored before; unless there are takers, from whom payloads may come back. Returns
+    /// whether there was one.
+    pub(super) fn removed(&self, id: &str, begun: Instant) -> bool {
         let is_one =
             |job: &&mut Job| job.id.as_deref() == Some(id) && job.stored.is_some_and(|stored| stored < begun);
-        let count = pages.jobs.values_mut().filter(is_one).map(|job| job.is_removed = true).count();
-        if count > 0 {
-            *pages.deeds.entry("removed for good").or_default() += 1;
-        }
+        self.pages().jobs.values_mut().filter(is_one).map(|job| job.is_removed = true).count() > 0
     }
 
     /// From now on, these may be over.

@@ -114,15 +114,16 @@ impl Server {
             let found = notes.find(|found| found.1.due > self.clock || is_free(found)).filter(is_free);
             *seen = found.map_or(usize::MAX, |(at, _)| at + 1);
             let (at, known) = found?;
-            let (mut held_since, mut is_freed) = (None, false);
-            match self.jobs.get(&known.id) {
-                Some(Field::Entry { kind, first, payload: other, .. }) if other == payload => match kind {
-                    Kind::Holds if known.holds => held_since = Some(*first),
-                    Kind::Free => is_freed = !self.pending.contains_key(&(known.id, *payload)),
-                    _ => {}
-                },
-                _ => {}
-            }
+            let field = match self.jobs.get(&known.id) {
+                Some(Field::Entry { kind, first, payload: other, .. }) if other == payload => {
+                    Some((*kind, *first))
+                }
+                _ => None,
+            };
+            let holds = |(kind, _): &(Kind, Time)| *kind == Kind::Holds && known.holds;
+            let held_since = field.filter(holds).map(|(_, first)| first);
+            let is_pending = self.pending.contains_key(&(known.id, *payload));
+            let is_freed = matches!(field, Some((Kind::Free, _))) && !is_pending;
             let note = Note { holds: held_since.is_some(), ..known };
             Some(Travelling { known, is_first: at == 0, note, held_since, is_freed })
         });
