@@ -1,6 +1,7 @@
 //! One call in flight: what each layer costs, from a bare socket to Redisson. redelay runs on one thread of
 //! Tokio's and on two.
 
+mod messages;
 pub(crate) mod rung;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ enum Way {
     Rung(Rung),
     Redisson,
 }
+
+type Workers = BTreeMap<Way, Worker>;
 
 /// redelay first: the others are compared with it.
 const WAYS: [Way; 6] = [
@@ -59,6 +62,16 @@ impl Way {
             _ => Worker::start(System::Redelay, &url(System::Redelay), settings)?,
         };
         warm_up(from_mut(&mut worker), bench.effort.warm_up)?;
+        Ok(worker)
+    }
+
+    /// Its process, or a new one if the last turn failed. The server is empty.
+    fn again(self, bench: &mut Bench, workers: &mut Workers) -> Outcome<Worker> {
+        let worker = match workers.remove(&self) {
+            Some(worker) => worker,
+            None => self.start(bench)?,
+        };
+        bench.server.clear();
         Ok(worker)
     }
 }
@@ -121,28 +134,25 @@ struct Turn {
 }
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
-    let mut workers = BTreeMap::new();
+    let mut workers = Workers::new();
     for way in WAYS {
         let worker = bench.turn("ladder: warm-up", |bench| way.start(bench));
         workers.insert(way, worker);
     }
+    let messages = messages::measure(bench, &mut workers);
     let rows = CALLS.into_iter().flat_map(|call| rows(bench, &mut workers, call)).collect();
     let about = "One call at a time, each after the reply to the last one, in short turns. The blocking socket writes and reads by \
                  itself, without a runtime; redis-rs and fred are the clients of that name on two threads of Tokio's. They offer \
                  and receive with the scripts of redelay, and take with `BLPOP`. Payloads have 100 bytes; those that are taken are ready. Behind \
                  a value: how many times better the first column was.";
     let contest = Contest { name: "one caller".into(), about: about.into(), rows };
-    Measured { contests: vec![contest], ..Measured::default() }
+    Measured { contests: vec![contest, messages], ..Measured::default() }
 }
 
-fn rows(bench: &mut Bench, workers: &mut BTreeMap<Way, Worker>, call: Call) -> Vec<Line> {
+fn rows(bench: &mut Bench, workers: &mut Workers, call: Call) -> Vec<Line> {
     let (ways, slices) = (call.ways(), bench.effort.slices);
     let turns = bench.take_turns(&format!("ladder: {}", call.name()), &ways, slices, |bench, way| {
-        let mut worker = match workers.remove(way) {
-            Some(worker) => worker,
-            None => way.start(bench)?,
-        };
-        bench.server.clear();
+        let mut worker = way.again(bench, workers)?;
         let turn = turn(bench, &mut worker, call)?;
         worker.ask(&Job::Close)?;
         workers.insert(*way, worker);

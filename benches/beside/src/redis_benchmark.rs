@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use crate::bench::Bench;
+use crate::job::NOT_SOON;
 use crate::scripts;
 
 /// Offers per second with this number in flight: the better of one connection for each, and one connection
@@ -30,7 +31,7 @@ fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f
         .args(["-c", &connections.to_string(), "-P", &pipeline.to_string(), "-n", &requests.to_string()])
         // Its receipt is not deleted: the random number could not be named again.
         .args(
-            scripts::offer(&digest, "offer", "__rand_int__", entry.as_bytes())
+            scripts::offer(&digest, "offer", "__rand_int__", NOT_SOON, entry.as_bytes())
                 .iter()
                 .map(|word| OsStr::from_bytes(word)),
         )

@@ -1,6 +1,5 @@
 //! Scripts of redelay, for clients that are not redelay.
 
-use crate::job::NOT_SOON;
 use crate::server::{channel, ordered_list, timeout_set};
 
 /// The text of a script, by its name in `src/scripts.rs`.
@@ -8,8 +7,8 @@ pub(crate) fn text(name: &str) -> String {
     redelay_support::script(name)
 }
 
-/// The call that offers one entry, as the words of a command. Its receipt is not deleted.
-pub(crate) fn offer(digest: &str, queue: &str, receipt: &str, entry: &[u8]) -> Vec<Vec<u8>> {
+/// The call that offers one entry with this delay, ms, as the words of a command. Its receipt is not deleted.
+pub(crate) fn offer(digest: &str, queue: &str, receipt: &str, delay: u64, entry: &[u8]) -> Vec<Vec<u8>> {
     let keys = [
         timeout_set(queue),
         ordered_list(queue),
@@ -19,8 +18,19 @@ pub(crate) fn offer(digest: &str, queue: &str, receipt: &str, entry: &[u8]) -> V
     ];
     let mut words = call(digest, &keys);
     words.extend(["now", "60000", "0"].map(Vec::from));
-    words.push(NOT_SOON.to_string().into_bytes());
+    words.push(delay.to_string().into_bytes());
     words.push(entry.to_vec());
+    words
+}
+
+/// The call that transfers what is due, of a process that shares the queue with no other.
+pub(crate) fn transfer(digest: &str, queue: &str) -> Vec<Vec<u8>> {
+    let own = |name: &str| format!("redelay:{name}:{{{queue}}}");
+    let mut keys = vec![timeout_set(queue), ordered_list(queue), queue.to_owned()];
+    keys.extend(["quarantine", "moved", "scratch", "jobs", "rebuild"].map(own));
+    let mut words = call(digest, &keys);
+    // The most entries, the budget in µs, who asks, the cursor, and when peers are told.
+    words.extend(["1000", "20000", "ladder", "0", "0"].map(Vec::from));
     words
 }
 

@@ -101,21 +101,13 @@ async fn run(calls: &mut impl Calls, job: Job, digests: &Digests) -> Reply {
     match job {
         Job::Offer(Offer { queue, size, millis, .. }) => {
             while begun.elapsed() < Duration::from_millis(millis) {
-                let id: [u8; 16] = fastrand::u128(..).to_le_bytes();
-                let text = payload(now() + NOT_SOON as i64 * 1_000, size);
-                let mut entry = Vec::with_capacity(25 + size);
-                entry.push(id.len() as u8);
-                entry.extend(id);
-                entry.extend((size as u64).to_le_bytes());
-                entry.extend(text.as_bytes());
-                let receipt = format!("{:032x}", u128::from_le_bytes(id));
-                calls.call(scripts::offer(&digests.offer, &queue, &receipt, &entry)).await;
+                calls.call(offer(&digests.offer, &queue, size, NOT_SOON)).await;
                 count += 1;
             }
         }
         Job::Take { queue, takers: 1, count: wanted } => {
             while count < wanted {
-                calls.call(["BLPOP", &queue, "0"].map(|word| word.as_bytes().to_vec()).into()).await;
+                calls.call(pop(&queue)).await;
                 count += 1;
             }
         }
@@ -147,6 +139,23 @@ async fn run(calls: &mut impl Calls, job: Job, digests: &Digests) -> Reply {
     Reply { count, seconds: begun.elapsed().as_secs_f64(), ..Reply::default() }
 }
 
+/// The call that offers a payload of this size with this delay, ms.
+pub(super) fn offer(digest: &str, queue: &str, size: usize, delay: u64) -> Vec<Vec<u8>> {
+    let id: [u8; 16] = fastrand::u128(..).to_le_bytes();
+    let text = payload(now() + delay as i64 * 1_000, size);
+    let mut entry = Vec::with_capacity(25 + size);
+    entry.push(id.len() as u8);
+    entry.extend(id);
+    entry.extend((size as u64).to_le_bytes());
+    entry.extend(text.as_bytes());
+    let receipt = format!("{:032x}", u128::from_le_bytes(id));
+    scripts::offer(digest, queue, &receipt, delay, &entry)
+}
+
+pub(super) fn pop(queue: &str) -> Vec<Vec<u8>> {
+    ["BLPOP", queue, "0"].map(|word| word.as_bytes().to_vec()).into()
+}
+
 /// The delivery that a reply to `receive` brings. Its first words are numbers, and settlements.
 fn claimed(reply: redis::Value) -> Option<Vec<u8>> {
     const BEFORE: usize = 15;
@@ -166,22 +175,21 @@ trait Calls: Send + 'static {
     fn call(&mut self, words: Vec<Vec<u8>>) -> impl Future<Output = redis::Value> + Send;
 }
 
-struct Socket {
+pub(super) struct Socket {
     stream: TcpStream,
     parser: redis::Parser,
 }
 
 impl Socket {
-    fn connect(url: &str) -> Self {
+    pub(super) fn connect(url: &str) -> Self {
         let address = url.trim_start_matches("redis://").trim_end_matches('/');
         let stream = TcpStream::connect(address).expect("a server");
         stream.set_nodelay(true).expect("a socket");
         Self { stream, parser: redis::Parser::new() }
     }
-}
 
-impl Calls for Socket {
-    async fn call(&mut self, words: Vec<Vec<u8>>) -> redis::Value {
+    /// As [`Calls::call`], without a runtime.
+    pub(super) fn call(&mut self, words: Vec<Vec<u8>>) -> redis::Value {
         let mut frame = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
             frame.extend(format!("${}\r\n", word.len()).as_bytes());
@@ -191,6 +199,12 @@ impl Calls for Socket {
         self.stream.write_all(&frame).expect("a connection");
         let reply = self.parser.parse_value(&mut self.stream).expect("a reply");
         reply.extract_error().expect("no error")
+    }
+}
+
+impl Calls for Socket {
+    async fn call(&mut self, words: Vec<Vec<u8>>) -> redis::Value {
+        Socket::call(self, words)
     }
 }
 
