@@ -30,16 +30,16 @@
 --           the front              an LREM; if they are not in the
 --                                  order of their due times, looks
 --                                  for all n, and puts them in it
---   -n < 0  most of them are not   moves a FEW, each by an LREM    0
---           at the front any more
+--   -n < 0  most of them are not   moves them, each by an LREM     0; -n, of those that are left, if the list
+--           at the front any more                                  has few: a pass would find no more
 --   0       due entries are long   moves them, each by an LREM     0
 --   0       many are due, and few  moves the first one by an       as the next ones; R, if the LREM took the
 --           are not                LREM, and begins to rebuild     time
 --                                  the list
 --   R + p   the first p elements   takes out what is due from p    R + p, if the time ended; -R, at the end
 --           are not due            on                              of the list; p, if too many are not due
---   -R      the list was rebuilt   reads the whole list, and       -R; 0, if all were moved
---                                  moves the first due entries
+--   -R      the list was rebuilt   reads the whole list, and       -R; p, if the time ended before that;
+--                                  moves the first due entries     0, if all were moved
 --
 -- p does not count what was moved. n also counts due entries that are not in the list at all. R is REBUILD. If a call
 -- of a pass can move nothing else, it moves the first due entry by an LREM: the first call, and others if the list is not too long.
@@ -67,16 +67,16 @@ local pass_time = wide > most and budget * PASS_TIME or budget
 
 local ttl = redis.call('PTTL', KEYS.ordered_list)
 local search = new_search(length, due_count)
-local gone, quarantined = 0, 0
+local gone, quarantined, listed = 0, 0, 0
 
 -- Whether a pass may walk through the list for one entry, and how long that takes.
 local may_walk = cursor == 0 or length <= WALK
 local walk_time = may_walk and math.min(length / 40, pass_time / 2) or 0
 
 local function move_due(count, time, missing)
-    gone, quarantined = move(search, count, time, missing)
+    gone, quarantined, listed = move(search, count, time, missing)
     if gone == 0 and count > 0 and may_walk then
-        gone, quarantined = move(search, 1, time, 'searched')
+        gone, quarantined, listed = move(search, 1, time, 'searched')
     end
     forget(search.due, gone)
 end
@@ -131,21 +131,22 @@ local function move_rebuilt()
         return continue_pass(0)
     end
     local all_gone, all_quarantined = 0, 0
+    local at, ended
     repeat
         -- Nothing is looked for in an empty list: then entries are moved while the processor has them in its cache.
         local portion = length > 0 and most or math.min(PORTION, most - all_gone)
         search = new_search(length, due_count - all_gone)
         read_due(search, portion)
-        local at, ended = search_on(search, 0, budget, WHOLE, WHOLE_BYTES)
+        at, ended = search_on(search, 0, budget, WHOLE, WHOLE_BYTES)
         move_found(at, ended == 'end' and 'absent' or nil)
         all_gone, all_quarantined = all_gone + gone, all_quarantined + quarantined
     until length > 0 or all_gone == math.min(most, due_count) or spent() >= budget and is_progress(search, all_gone)
     gone, quarantined = all_gone, all_quarantined
-    if gone < due_count then
-        return -REBUILD
+    if ended == 'time' then
+        -- A pass goes on there. Another call would read the same part again.
+        return at - gone
     end
-    unmark()
-    return 0
+    return gone < due_count and -REBUILD or 0
 end
 
 local function begin()
@@ -161,7 +162,9 @@ local function begin()
     elseif ended == 'sparse' then
         local most_found, behind = search_tail(search, budget / 2)
         if not most_found then
-            return due_count >= BULK and move_rebuilt() or continue_pass(0)
+            -- By the lengths of those that were read.
+            local is_short = length <= 2 * MOST_KEPT and length * search.read_bytes <= 2 * KEPT_BYTES * search.read
+            return due_count >= BULK and is_short and move_rebuilt() or continue_pass(0)
         end
         move_found(behind, #search.due - #search.found <= FEW and 'searched' or nil)
         return 0
@@ -186,8 +189,8 @@ local function move_from_front()
         at, ended = search_front(search, pass_time, math.min(-cursor, PASS_WIDTH * most))
     end
     if ended ~= 'all' and #search.found * 2 < #search.due then
-        move_each(FEW)
-        return 0
+        move_each(most)
+        return listed * 2 > gone and 0 or math.min(0, cursor + gone)
     end
     move_found(at, 'searched')
     return math.min(0, cursor + gone)
@@ -211,7 +214,9 @@ if due_count > 0 then
     else
         next_cursor = begin()
     end
-elseif rebuilding then
+end
+if gone == due_count then
+    -- No due entry is missing in the list. Another client may have begun to rebuild it.
     unmark()
 end
 

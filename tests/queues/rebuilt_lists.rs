@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use redelay::{Client, codec};
 use redelay_fixture::{Proxy, Server, redis, until_async};
 use redelay_support::{
-    JOBS, MINUTE, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random, ms,
-    part, script,
+    JOBS, MINUTE, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random,
+    fill_with_lengths, ms, part, script,
 };
 
 /// The transfer script of a server on which the time of each call is over when it begins: the processor was
@@ -137,6 +137,52 @@ fn a_starved_server_moves_everything() {
         assert_eq!(target(&server), (0..due).collect::<Vec<_>>());
         assert_eq!(server.list(ORDERED_LIST), rest);
     }
+}
+
+/// Moves what is due of this many entries. Asserts that it takes no more calls than this. Returns whether the
+/// list was rebuilt.
+fn moves_all(script: String, [all, due, most_calls]: [usize; 3], bytes: &str) -> bool {
+    let server = Server::start();
+    fill_with_lengths(&server, all, due, bytes);
+    let rest = others(&server);
+    let mut mover = Mover { script, cursor: 0 };
+    let (mut calls, mut has_rebuilt) = (0, false);
+    while length(&server, "ZCARD", TIMEOUT_SET) > all - due {
+        mover.call(&server);
+        has_rebuilt |= is_marked(&server);
+        calls += 1;
+        let (pending, listed) =
+            (length(&server, "ZCARD", TIMEOUT_SET), length(&server, "LLEN", ORDERED_LIST));
+        assert!(calls <= most_calls, "{bytes}: {pending} pending and {listed} listed after {calls} calls");
+    }
+    println!("{due} of {all} due, {bytes}: {calls} calls, rebuilt: {has_rebuilt}");
+    assert_eq!(target(&server), (0..due).collect::<Vec<_>>());
+    assert_eq!(server.list(ORDERED_LIST), rest);
+    has_rebuilt
+}
+
+/// A list that no call can read as a whole, because it has too many bytes.
+#[test]
+fn lists_of_many_bytes_are_no_reason_to_move_next_to_nothing() {
+    for script in [script("TRANSFER"), starved()] {
+        // Too many for a rebuild are not due, and the list is short enough to be read by one call otherwise.
+        moves_all(script.clone(), [30_000, 12_000, 200], "700");
+        // Those that are not due are too long to be kept.
+        moves_all(script, [26_000, 20_000, 200], "n < due and 100 or 2000");
+    }
+}
+
+/// Those that are measured before a rebuild are short, and the others are not. It is given up if what is kept
+/// of the list is longer than what a call may read.
+#[test]
+fn a_rebuild_that_is_given_up_is_no_reason_to_move_next_to_nothing() {
+    let text = script("TRANSFER");
+    let bytes = "n >= due and (n - due) % 60 ~= 0 and 2000 or 100";
+    assert!(moves_all(text.clone(), [26_000, 20_000, 60], bytes), "it is not rebuilt");
+    let limits = "local WHOLE, WHOLE_BYTES = ";
+    assert!(text.contains(limits));
+    let small = text.replace(limits, "local WHOLE, WHOLE_BYTES = 3000, 2 ^ 22 -- ");
+    assert!(moves_all(small, [26_000, 20_000, 2_000], bytes), "it is not rebuilt");
 }
 
 /// A call says whether due entries may be missing in the list.
@@ -311,16 +357,19 @@ async fn drain(server: &Server, client: &Client, rounds: usize, fault: impl Fn()
     let rest = others(server);
     let _moving = client.delayed_queue(&client.blocking_queue::<i64>("q", codec::Long));
     let pending = || length(server, "ZCARD", TIMEOUT_SET);
+    let mut met = 0;
     for round in 1..=rounds {
-        // The first faults are in the rebuild.
         let before = pending();
         until_async("it goes on", || async { pending() < before || pending() == ALL - DUE }).await;
+        met += usize::from(is_marked(server));
         println!("round {round}: {} pending, {} listed", pending(), length(server, "LLEN", ORDERED_LIST));
         tokio::task::block_in_place(&fault);
     }
+    assert!(met > 0 || rounds == 0, "no fault has met a rebuild");
     until_async("all is moved", || async { pending() == ALL - DUE }).await;
     assert!(target(server) == (0..DUE).collect::<Vec<_>>(), "{} payloads", target(server).len());
     assert_eq!(server.list(ORDERED_LIST), rest);
+    assert!(!is_marked(server), "nothing is missing in the list");
 }
 
 /// However short its time is, a call takes out what is due of 8,000 elements, or moves 500.

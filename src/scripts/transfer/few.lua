@@ -13,14 +13,14 @@ local NEAR_FRONT = 16 -- elements: an entry that was offered in the order of the
 local TAIL_PART = 16 -- the search from the end stops after this part of the list: a sixteenth
 
 -- Takes one entry out of the list, which has about this many elements. Entries with short delays are at the end of a list of
--- many with long ones. Without permission to look there, the LREM starts at the front.
+-- many with long ones. Without permission to look there, the LREM starts at the front. Returns how many it has removed.
 local function take_out_one(length, entry)
     local function has(...)
         return type(redis.pcall('LPOS', KEYS.ordered_list, entry, ...)) == 'number'
     end
     local from_end = length >= LONG_WALK and not has('MAXLEN', NEAR_FRONT)
         and has('RANK', -1, 'MAXLEN', math.floor(length / TAIL_PART))
-    redis.call('LREM', KEYS.ordered_list, from_end and '-1' or '1', entry)
+    return redis.call('LREM', KEYS.ordered_list, from_end and '-1' or '1', entry)
 end
 
 -- Moves all of these entries, which are the first of the timeout set. `length` is that of the list. Returns false if nothing

@@ -15,11 +15,11 @@ end
 --   'absent'     the list does not have it: it is moved like the others
 --   'searched'   the list may have it: it is moved by itself, and an LREM removes it from the list
 --   nil          it is not moved, nor is any entry after it
--- Returns how many entries are gone, and how many of these went to the quarantine.
+-- Returns how many entries are gone, how many of these went to the quarantine, and how many an LREM has found.
 local function move(search, most, time, missing)
     local due, position = search.due, search.position
     local slice = math.max(1, math.min(SLICE, math.floor(READ_BYTES / search.entry_size)))
-    local gone, quarantined, count = 0, 0, math.min(#due, most)
+    local gone, quarantined, listed, count = 0, 0, 0, math.min(#due, most)
     while gone < count and (missing or position[gone + 1]) do
         local first, last, payloads, malformed = gone + 1, gone, {}, {}
         -- An entry that needs an LREM is moved by itself, because that takes long.
@@ -45,12 +45,12 @@ local function move(search, most, time, missing)
         redis.call('ZREMRANGEBYRANK', KEYS.timeout_set, 0, last - first)
         local needs_search = missing == 'searched' and not position[first]
         if needs_search then
-            take_out_one(search.length, due[first])
+            listed = listed + take_out_one(search.length, due[first])
         end
         gone, quarantined = last, quarantined + #malformed / 2
         if spent() >= time and (needs_search or is_progress(search, gone)) then
             break
         end
     end
-    return gone, quarantined
+    return gone, quarantined, listed
 end

@@ -1,6 +1,6 @@
 -- Takes all due entries out of the ordered list before they are moved. A part of transfer.lua.
--- Provides  REBUILD, BULK, WHOLE, WHOLE_BYTES, is_to_rebuild, mark, unmark, one_by_one, take_due_out
--- Uses      a search, see transfer/find.lua; take_out of transfer/take_out.lua, spent of parts/clock.lua, now of parts/now.lua
+-- Provides  REBUILD, BULK, MOST_KEPT, KEPT_BYTES, WHOLE, WHOLE_BYTES, is_to_rebuild, mark, unmark, one_by_one, take_due_out
+-- Uses      a search, see transfer/find.lua; cut_front of transfer/take_out.lua, spent of parts/clock.lua, now of parts/now.lua
 -- Redisson and redelay deliver what the timeout set has, so an overdue entry may be missing in the list. What is only in the list
 -- stays there. Others change the queue between two calls:
 --   an offer, a return        its entry is in the list, and may be overdue by the clock of its client: the calls that move read the
@@ -11,19 +11,34 @@
 --   clear, delete             nothing is left
 local REBUILD = 2 ^ 40 -- cursors from here on
 local BULK = 10000 -- due entries in the list from which on it is rebuilt
-local MOST_KEPT, KEPT_BYTES = 20000, 8 * 2 ^ 20 -- what a rebuilt list has at first, at most
-local WHOLE, WHOLE_BYTES = 2 * MOST_KEPT, 2 * KEPT_BYTES -- and while it is read whole by each call
+local MOST_KEPT, KEPT_BYTES = 20000, 8 * 2 ^ 20 -- not due when a rebuild begins, at most
+local WHOLE, WHOLE_BYTES = 5 * MOST_KEPT, 5 * KEPT_BYTES -- with what others offer until it ends, at most
 local LEAST_READ = 8000 -- elements that a call reads whatever the clock says
 local WALK = 250000 -- elements of the list that the LREMs of a call pass, about
 local MARKED_MS = 600000 -- if the client dies, its mark stays so long
+local LENGTHS = 100 -- entries that are not due whose lengths are measured
 
--- Whether the list is to be rebuilt: if many of its entries are due, and few pending entries are not.
+-- Whether so many of the pending entries that are not due are too long to be kept, judged by some of them.
+local function are_long(others, due_count)
+    local size, measured = 0, math.min(others, LENGTHS)
+    for i = 0, measured - 1 do
+        local rank = due_count + math.floor(i * others / measured)
+        size = size + #(redis.call('ZRANGE', KEYS.timeout_set, rank, rank)[1] or '')
+        if size * others > KEPT_BYTES * measured then
+            return true
+        end
+    end
+    return false
+end
+
+-- Whether the list is to be rebuilt: if many of its entries are due, and it has few others. A rebuild that is given up leaves
+-- due entries that are not listed, each of which costs an LREM.
 local function is_to_rebuild(length, due_count)
     if due_count < BULK then
         return false
     end
     local others = redis.call('ZCOUNT', KEYS.timeout_set, string.format('(%.3f', now / 1000), '+inf')
-    return others <= MOST_KEPT and length - others >= BULK
+    return math.max(others, length - due_count) <= MOST_KEPT and length - others >= BULK and not are_long(others, due_count)
 end
 
 -- Says to those that compare the list with the set that due entries may be missing. Returns false if that is not permitted.
@@ -45,14 +60,14 @@ end
 -- Takes out what is due from a position on, until `time` is up, and pushes the elements before it again. Returns the position
 -- where it goes on, and why: the 'end' of the list; 'time'; or 'much' of it is not due.
 local function take_due_out(search, from, time)
-    local due, found, position, kept, kept_bytes = {}, {}, {}, {}, 0
+    local taken, kept, kept_bytes = 0, {}, 0
     local at, ended = 0, nil
     local function keep(element)
         kept[#kept + 1] = element
         kept_bytes = kept_bytes + #element
     end
     local function is_much()
-        return #kept > MOST_KEPT or kept_bytes > KEPT_BYTES
+        return #kept > WHOLE or kept_bytes > WHOLE_BYTES
     end
 
     search.read, search.read_bytes, search.chunk_size = 0, 0, 1
@@ -70,8 +85,7 @@ local function take_due_out(search, from, time)
         local scores = #chunk > 0 and redis.call('ZMSCORE', KEYS.timeout_set, unpack(chunk))
         for i = 1, #chunk do
             if scores[i] and tonumber(scores[i]) <= now / 1000 then
-                local n = #due + 1
-                due[n], found[n], position[n] = chunk[i], n, at + i - 1
+                taken = taken + 1
             else
                 keep(chunk[i])
             end
@@ -80,7 +94,8 @@ local function take_due_out(search, from, time)
         ended = #chunk == 0 and 'end' or is_much() and 'much'
             or is_late(search, spent() + #kept, time, LEAST_READ) and 'time'
     until ended
-    search.due, search.found, search.position, search.not_due = due, found, position, kept
-    take_out(search, at)
-    return at - #due, ended
+    if taken > 0 then
+        cut_front(at, kept)
+    end
+    return at - taken, ended
 end

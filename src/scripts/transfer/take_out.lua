@@ -1,6 +1,6 @@
 -- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A part of
 -- transfer.lua.
--- Provides  take_out, keep_expiry, bring_to_front
+-- Provides  cut_front, take_out, keep_expiry, bring_to_front
 -- Uses      a search and CHUNK, see transfer/find.lua
 
 -- Pushes each element to the head of the list: the last one becomes the first.
@@ -8,6 +8,16 @@ local function push_to_front(elements)
     for i = 1, #elements, CHUNK do
         redis.call('LPUSH', KEYS.ordered_list, unpack(elements, i, math.min(i + CHUNK - 1, #elements)))
     end
+end
+
+-- Cuts off everything in front of a position, and pushes what stays of it again, in its order.
+local function cut_front(at, stays)
+    local reversed = {}
+    for i = #stays, 1, -1 do
+        reversed[#reversed + 1] = stays[i]
+    end
+    redis.call('LTRIM', KEYS.ordered_list, at, -1)
+    push_to_front(reversed)
 end
 
 -- Takes out everything that was found. The search ended at the position `at`.
@@ -18,13 +28,8 @@ local function take_out(search, at)
     end
     local tombstone, first, last = search.due[found[1]], position[found[1]], position[found[#found]]
     if not_due then
-        -- The front was read as a whole: it is cut off, and what does not leave is pushed again.
-        local reversed = {}
-        for i = #not_due, 1, -1 do
-            reversed[#reversed + 1] = not_due[i]
-        end
-        redis.call('LTRIM', KEYS.ordered_list, at, -1)
-        push_to_front(reversed)
+        -- The front was read as a whole.
+        cut_front(at, not_due)
     else
         -- Each is set to the tombstone, which is the first of them; then one pass from the nearer end removes them all. The
         -- first LSET changes nothing, but fails without the permission.

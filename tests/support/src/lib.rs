@@ -15,7 +15,7 @@ mod script;
 mod waiting;
 
 pub use alone::{alone, alone_with};
-pub use backlog::fill_at_random;
+pub use backlog::{fill_at_random, fill_with_lengths};
 pub use clients::{
     Address, Queues, builder, number_queues, still_builder, still_number_queues, still_text_queues, text,
     text_queues,

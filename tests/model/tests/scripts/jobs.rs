@@ -13,9 +13,10 @@ use redelay_model::jobs::server::{
 };
 use redelay_support::{
     CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES,
-    ORDERED_LIST, QUARANTINE, RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
+    ORDERED_LIST, QUARANTINE, REBUILD, RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
+use crate::usual::{LONG_TRANSFER, long_transfer};
 use crate::{Bytes, CHANNEL_OF_RETRIES, CLOCK, EPOCH, OF_RECEIVE, OF_REMOVALS, command, script, text};
 
 /// The model's unit of time is longer than a lease, and than what clocks differ by.
@@ -220,6 +221,7 @@ struct Real {
     scripts: BTreeMap<&'static str, String>,
     clock: Time,
     calls: u32,
+    transfers: u32,
     _server: Server,
 }
 
@@ -245,8 +247,9 @@ impl Real {
             "REMOVE_FIRST",
             "CLEAR_READY",
         ];
-        let scripts = names.into_iter().map(|name| (name, script(name))).collect();
-        Self { connection: server.redis(), scripts, clock: 0, calls: 0, _server: server }
+        let mut scripts: BTreeMap<_, _> = names.into_iter().map(|name| (name, script(name))).collect();
+        scripts.insert(LONG_TRANSFER, long_transfer());
+        Self { connection: server.redis(), scripts, clock: 0, calls: 0, transfers: 0, _server: server }
     }
 
     fn call<K: AsRef<str>>(&mut self, name: &str, keys: &[K], arguments: &[Vec<u8>]) -> Vec<Value> {
@@ -463,8 +466,10 @@ impl Real {
         let pop = |popped: Value| u8::from(popped != Value::Nil);
         Outcome::Count(match event {
             Event::Transfer => {
-                let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS];
-                int(&self.call("TRANSFER", &keys, &["5000", "40000", "me", "0", "0"].map(Into::into))[0])
+                let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
+                self.transfers += 1;
+                let script = if self.transfers.is_multiple_of(2) { LONG_TRANSFER } else { "TRANSFER" };
+                int(&self.call(script, &keys, &["5000", "40000", "me", "0", "0"].map(Into::into))[0])
             }
             Event::JavaTransfer => self.java_transfer(),
             Event::Reschedule(id, delay) => {

@@ -8,6 +8,7 @@ mod usual;
 
 use std::collections::BTreeMap;
 
+use crate::usual::{LONG_TRANSFER, long_transfer};
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
 use redelay_model::protocol::{
@@ -16,7 +17,7 @@ use redelay_model::protocol::{
 use redelay_model::server;
 use redelay_support::{
     CHANNEL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES, ORDERED_LIST,
-    QUARANTINE, RECEIPTS, RETRIES, TARGET, TIMEOUT_SET, part,
+    QUARANTINE, REBUILD, RECEIPTS, RETRIES, TARGET, TIMEOUT_SET, part,
 };
 
 const CLAIMS: &str = "redelay:popped:{q}";
@@ -120,6 +121,8 @@ struct Real {
     /// Everything that is published, until a message on the channel `end`.
     subscriber: redis::Connection,
     scripts: BTreeMap<&'static str, String>,
+    is_refused: bool,
+    transfers: u32,
     _server: Server,
 }
 
@@ -151,7 +154,8 @@ impl Real {
         ];
         let mut scripts: BTreeMap<_, _> = names.into_iter().map(|name| (name, script(name))).collect();
         scripts.insert("OFFER BEFORE", with_clock(include_str!("../../before/offer.lua")));
-        Self { admin, client, subscriber, scripts, _server: server }
+        scripts.insert(LONG_TRANSFER, long_transfer());
+        Self { admin, client, subscriber, scripts, is_refused: false, transfers: 0, _server: server }
     }
 
     fn admin(&mut self, words: &[&str]) -> Value {
@@ -164,6 +168,7 @@ impl Real {
     }
 
     fn refuse(&mut self, command: Option<Command>) {
+        self.is_refused = command.is_some();
         self.admin(&["ACL", "SETUSER", USER, "+@all", "allchannels"]);
         match command {
             None => {}
@@ -181,7 +186,12 @@ impl Real {
     }
 
     fn call(&mut self, call: &Call) -> Reply {
-        let (name, keys, arguments) = arguments(call);
+        let (mut name, keys, arguments) = arguments(call);
+        // The long way needs more permissions.
+        if name == "TRANSFER" && !self.is_refused {
+            self.transfers += 1;
+            name = if self.transfers.is_multiple_of(2) { LONG_TRANSFER } else { name };
+        }
         match command(&self.scripts, name, &keys, &arguments).query::<Value>(&mut self.client) {
             Ok(reply) => reply_of(call, reply),
             Err(error) => {
@@ -304,8 +314,12 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
             ("OFFER BEFORE", vec![TIMEOUT_SET.into(), ORDERED_LIST.into(), CHANNEL.into()], arguments)
         }
         Call::Transfer => {
-            let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH].map(str::to_owned);
-            ("TRANSFER", keys.into(), ["5000", "40000", "me", "0", "0"].map(Into::into).into())
+            let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
+            (
+                "TRANSFER",
+                keys.map(str::to_owned).into(),
+                ["5000", "40000", "me", "0", "0"].map(Into::into).into(),
+            )
         }
         Call::Take { claim, forget } => {
             let forget = forget.map_or_else(String::new, |id| id.to_string());

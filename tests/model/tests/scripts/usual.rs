@@ -53,6 +53,16 @@ pub(crate) fn with_and_without_its_beginning(script: &str) -> (String, String) {
     (script.replace(ends, &counts), script.replace(begins, never))
 }
 
+/// The name of `transfer.lua` without its beginning.
+pub(crate) const LONG_TRANSFER: &str = "TRANSFER without its beginning";
+
+/// `transfer.lua` without the short way for few entries: with a search of the list.
+pub(crate) fn long_transfer() -> String {
+    let (script, begins) = (script("TRANSFER"), "local are_few = ");
+    assert_eq!(script.matches(begins).count(), 1);
+    script.replace(begins, "local are_few = false and ")
+}
+
 /// One database, and what it has answered.
 struct Twin {
     admin: redis::Connection,
