@@ -11,7 +11,7 @@ use futures::future::{join_all, try_join_all};
 
 use crate::blocking_queue::AsValue;
 use crate::codec::Codec;
-use crate::conn::Command;
+use crate::conn::{Command, OpError};
 use crate::delayed_queue::{Job, JobOffer, Offer, Offered, PlaceOf, Schedule, Ticket};
 use crate::error::{Error, Result};
 use crate::queue::Queue;
@@ -22,10 +22,6 @@ use crate::{BlockingQueue, DelayedQueue, Worker};
 const MOST: usize = 1024;
 /// How many payloads go to the same partition in turn. Those that are offered at the same time share a call.
 const RUN: usize = 16;
-/// The name of the call that takes, in errors.
-const POLL: &str = "poll_timeout";
-/// How long one wait of a `take` lasts.
-const TAKE: Duration = Duration::from_secs(3600);
 
 /// One logical queue over several ordinary queues, its *partitions*: for more messages than one server
 /// handles, spread over the masters of a cluster; or for very many pending entries with mixed delays, so that
@@ -45,7 +41,9 @@ const TAKE: Duration = Duration::from_secs(3600);
 /// | `len`, `is_empty` | [`stats`](Self::stats) has the sums |
 /// | `poll`, `take_last`, `poll_last`, `poll_last_timeout` | [`poll_timeout`](Self::poll_timeout) of zero; there is no order between partitions, and so no tail |
 /// | `max_in_flight`, `set_max_in_flight`, `rate_limit`, `set_rate_limit`, `max_pending`, `set_max_pending` | a limit holds for one partition, because no server sees all of them: divide it by their number |
-/// | `clear`, `delete`, `contains`, and all other methods of both handles | call it for each of [`queues`](Self::queues) or [`delayed_queues`](Self::delayed_queues) |
+/// | `is_paused` | the field of [`stats`](Self::stats) |
+/// | `poll_many`, `poll_from_any` and their variants | [`poll_timeout`](Self::poll_timeout), by several tasks: they share calls |
+/// | `dead_letters`, `unsettled`, `unconfirmed_pops`, `quarantine`, `schedules`, `release_all`, `clear`, `delete`, `contains`, and all other methods of both handles | call it for each of [`queues`](Self::queues) or [`delayed_queues`](Self::delayed_queues) |
 ///
 /// While a master of a cluster is down, calls that concern its partitions fail as those of an ordinary queue
 /// do: an offer is not sent to another partition, and [`stats`](Self::stats), which needs all of them, fails.
@@ -363,6 +361,27 @@ impl<T: 'static> PartitionedQueue<T> {
         self.of_ticket(ticket).delayed.reschedule(ticket, delay).await
     }
 
+    /// Gives a pending payload another due time, by the server's clock: see [`DelayedQueue::reschedule_at`].
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::reschedule_at`].
+    ///
+    /// # Cancel safety
+    /// As [`DelayedQueue::reschedule_at`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let ticket = orders.offer(&17, Duration::from_secs(30)).await?;
+    /// orders.reschedule_at(&ticket, ticket.due() + Duration::from_secs(600)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn reschedule_at(&self, ticket: &Ticket, at: impl Into<SystemTime>) -> Result<bool> {
+        self.of_ticket(ticket).delayed.reschedule_at(ticket, at).await
+    }
+
     /// Offers many payloads with ids, each in the partition of its id: see [`DelayedQueue::offer_jobs`].
     ///
     /// # Errors
@@ -423,7 +442,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// Takes a payload of any partition: see [`BlockingQueue::take`], with its guarantees.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_from_any`].
+    /// As [`BlockingQueue::take`].
     ///
     /// # Cancel safety
     /// Cancel safe, as [`BlockingQueue::poll_from_any`].
@@ -436,11 +455,8 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # }
     /// ```
     pub async fn take(&self) -> Result<T> {
-        loop {
-            if let Some(value) = self.poll_timeout(TAKE).await? {
-                return Ok(value);
-            }
-        }
+        let taken = self.pop("take", None).await?;
+        taken.ok_or_else(|| self.partitions[0].ready.queue().op("take").failed(OpError::Closed))
     }
 
     /// Takes a payload of any partition, or returns `None` if there is none within `timeout`.
@@ -461,17 +477,21 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # }
     /// ```
     pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
+        self.pop("poll_timeout", Some(timeout)).await
+    }
+
+    async fn pop(&self, verb: &'static str, timeout: Option<Duration>) -> Result<Option<T>> {
         // Lists of one server are searched in the order in which they are named. Each is the first one now
         // and then.
         let first = self.turns.polls.fetch_add(1, Relaxed) % self.partitions.len();
         let (before, from) = self.partitions.split_at(first);
         let lists = from.iter().chain(before).map(|partition| partition.ready.queue().keys.clone()).collect();
         // By the same handle each time, which transfers all of them from then on.
-        let popped = self.partitions[0].ready.poll_lists(POLL, timeout, lists).await?;
+        let popped = self.partitions[0].ready.poll_lists(verb, timeout, lists).await?;
         let Some(popped) = popped else { return Ok(None) };
         let is_its = |partition: &&Partition<T>| partition.ready.queue().keys == popped.keys;
         let partition = self.partitions.iter().find(is_its).unwrap_or(&self.partitions[0]);
-        partition.ready.payload(POLL, Ok(Some(popped)))
+        partition.ready.payload(verb, Ok(Some(popped)))
     }
 
     /// Holds back the receivers of all partitions: see [`BlockingQueue::pause`].

@@ -195,16 +195,22 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// Takes from whichever of these lists has a payload first, for a partitioned queue: they are different
-    /// ones, and those of one server are searched in any order.
+    /// ones, and those of one server are searched in any order. Without a timeout, it waits as `take` does.
     pub(crate) async fn poll_lists(
         &self,
         verb: &'static str,
-        timeout: Duration,
+        timeout: Option<Duration>,
         lists: Vec<Keys>,
     ) -> Result<Option<Popped>> {
         self.check_taking(verb)?;
-        let wanted = Wanted::one(End::Head, self.keep_moving(lists));
-        self.pop_from(verb, timeout, wanted.in_any_order()).await
+        let wanted = Wanted::one(End::Head, self.keep_moving(lists)).in_any_order();
+        match timeout {
+            Some(timeout) => self.pop_from(verb, timeout, wanted).await,
+            None => {
+                let popped = self.queue.engine.pops.wait(wanted).await;
+                popped.map_err(|error| self.queue.op(verb).failed(error))
+            }
+        }
     }
 
     async fn pop_from(

@@ -37,7 +37,14 @@ async fn payloads_are_spread_and_taken_from_all_partitions() {
     assert_eq!(soon(waiting).await.unwrap().unwrap(), 9);
     assert_eq!(orders.decode(b"17").unwrap(), 17);
     assert_eq!(orders.decode(b"seventeen").unwrap_err().kind(), ErrorKind::Decode);
+    let waiting = tokio::spawn({
+        let orders = orders.clone();
+        async move { orders.take().await }
+    });
     client.shutdown().await;
+    for error in [soon(waiting).await.unwrap().unwrap_err(), orders.take().await.unwrap_err()] {
+        assert!(error.is_closed() && error.to_string().contains("`take`"), "{error}");
+    }
 }
 
 /// In a cluster, a taker looks at the lists before it waits on all of them, but not at those on which others
@@ -183,16 +190,25 @@ async fn batches_are_spread_over_the_partitions() {
         pending.extend(queue.read_all().await.unwrap());
     }
     assert_eq!(pending, values.iter().copied().filter(|value| value % 4 == 2).collect());
+    // A ticket leads to its partition.
+    assert!(orders.reschedule(&tickets[2], ms(1)).await.unwrap());
+    assert!(orders.reschedule_at(&tickets[6], SystemTime::now()).await.unwrap());
+    assert_eq!(
+        HashSet::from([soon(orders.take()).await.unwrap(), soon(orders.take()).await.unwrap()]),
+        [2, 6].into()
+    );
     // What one partition refuses, the others have stored.
+    let pending_elsewhere = async || {
+        let others = orders.delayed_queues().filter(|queue| !queue.name().ends_with("#2"));
+        join_all(others.map(|queue| queue.len())).await.into_iter().map(Result::unwrap).sum::<usize>()
+    };
+    let before = pending_elsewhere().await;
     server.cmd(["SET", "redisson_delay_queue:{orders#2}", "no list"]);
     let error = orders.offer_all(values.iter().map(|value| (value, HOUR))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     assert!(error.to_string().contains("orders#2"), "{error}");
-    let mut stored = 0;
-    for queue in orders.delayed_queues().filter(|queue| !queue.name().ends_with("#2")) {
-        stored += queue.len().await.unwrap();
-    }
-    assert_eq!(stored, 3 * (4 + 16));
+    let stored = pending_elsewhere().await;
+    assert_eq!(stored, before + 3 * 16);
     client.shutdown().await;
 }
 
