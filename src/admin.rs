@@ -20,9 +20,9 @@
 //!
 //! # Reading in pages
 //! `after` is a row and not a position: a row that stays is returned once, whatever is requeued, removed or
-//! added meanwhile, in front of it or behind it, and although the row `after` itself has left. A row is its
-//! own cursor because it knows all that it takes to find its place again, and because every reader has the
-//! last one in his hands: there is nothing else to keep or to pass on. (A schedule that cannot be read is an
+//! added meanwhile, in front of it or behind it, and although the row `after` itself has left. A row
+//! serves as the cursor: it has everything that is needed to find its place, and the reader has it already.
+//! (A schedule that cannot be read is an
 //! error instead of a row, so its name is the cursor.) Each order is one in which nothing moves while it
 //! stays.
 //!

@@ -29,11 +29,12 @@ pub use tls::Tls;
 /// its queues. Cloning is cheap. All clones share the connections.
 ///
 /// # Connections
-/// A client opens one connection for commands, one for announcements, one for takers that wait, and one for
-/// each queue, up to 64, on which receivers wait. `docs/scaling.md` has the others, and those of Sentinel and
-/// a cluster.
+/// A client opens one connection for commands; one for announcements, with the first queue that it transfers
+/// or receives from; one for takers, while they wait; and one for each queue, up to 64, on which receivers
+/// wait. `docs/scaling.md` has the others, and those of Sentinel and a cluster.
 ///
-/// The client restores lost connections automatically, however long that takes.
+/// The client restores lost connections automatically, however long that takes. It belongs to the Tokio
+/// runtime in which it was connected, and ends with it: a test needs a client in each runtime.
 ///
 /// # Shutting down
 /// A service ends in two phases. [`Client::stop_taking`] ends the takers, receivers and workers; handlers

@@ -1,9 +1,7 @@
 //! Connections, commands, replies, and what an error means for the caller. Only this module knows the client
-//! library: `client`, `establish`, `library`, `reply` and `url` name it.
+//! library: `client`, `establish`, `library_error`, `reply` and `url` name it.
 //!
-//! A client has one connection for commands, one for announcements, and one for each kind of blocking pop
-//! that is in use: at the head of the lists in use (two if there are many), at the tail, and one for each
-//! pair of lists between which a caller waits to move. Each is a [`Link`], which reconnects by itself.
+//! `docs/scaling.md` has the connections of a client. Each is a [`Link`], which reconnects by itself.
 //!
 //! With sentinels, each link is led to the master that they name. In a cluster, the first two are one for
 //! each master, and pops are grouped by slot: `slots` has the table of slots, `topology` the present one, and

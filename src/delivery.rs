@@ -251,7 +251,7 @@ impl<T> Delivery<T> {
         self.is_last_attempt
     }
 
-    /// The id of the job that the message is, if the offer said
+    /// The job id of this message, if the offer said
     /// [`until_done`](crate::delayed_queue::JobOffer::until_done),
     /// [`header`](crate::delayed_queue::JobOffer::header) or
     /// [`expires_after`](crate::delayed_queue::JobOffer::expires_after). Other jobs have no id any more once
@@ -300,8 +300,9 @@ impl<T> Delivery<T> {
         self.job.iter().flat_map(JobData::headers)
     }
 
-    /// When the job was offered, by the server's clock; `None` if it has no [`job_id`](Self::job_id). That of
-    /// the offer whose payload this is: an offer that has replaced another one begins anew.
+    /// When the job was offered, by the server's clock; `None` if it has no [`job_id`](Self::job_id). If
+    /// the job was replaced, the time of the replacing offer;
+    /// [`PendingJob::offered`](crate::delayed_queue::PendingJob) is that of the first one.
     ///
     /// # Examples
     /// ```no_run
@@ -391,7 +392,8 @@ impl<T> Delivery<T> {
     ///   message is delivered again when the lease ends.
     ///
     /// # Cancel safety
-    /// The message is settled even if the future is dropped, also before it is polled.
+    /// The message is settled even if the future is dropped, also before it is polled. The settlement is sent
+    /// with the receiver's next call, at the latest when the future is polled or dropped.
     ///
     /// # Examples
     /// ```no_run

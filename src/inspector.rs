@@ -63,8 +63,8 @@ use crate::engine::Engine;
 /// # Looking never hurts
 /// An inspector sends plain commands that only read, and no scripts. So it works for a user who may only read
 /// (`+@read +scan +time +info +type +pubsub`), and on a replica. A command reads at most 1,000 entries, and
-/// about 1 MB: how many follows from the lengths of those before. None takes longer in a longer queue, but
-/// for the steps to a place in it.
+/// about 1 MB: how many follows from the lengths of those before. None is slower in a longer queue,
+/// except for finding the start of the page.
 ///
 /// A client that is used for nothing else sends nothing that writes.
 ///

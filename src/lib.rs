@@ -81,8 +81,8 @@
 //!
 //! Every process that holds a [`DelayedQueue`], or takes or receives from a [`BlockingQueue`], moves due
 //! entries to the ready list, unless [`ClientBuilder::transfer`](client::ClientBuilder::transfer)`(false)`
-//! turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one to call the script
-//! moves them; the others find nothing.
+//! turned that off. So does every Redisson that holds an `RDelayedQueue`. One of them
+//! calls the script; the others call it only if that is late.
 //!
 //! | word | means |
 //! |---|---|
@@ -100,7 +100,7 @@
 //! | message | a payload that a receiver has claimed, with an id, until it is acknowledged |
 //! | delivery | a message in the hands of a program, until it is settled: acknowledged, retried, snoozed, released or rejected |
 //! | lease | the time during which a delivery holds. It is extended in the background; when it ends, the message is delivered again |
-//! | attempt | a delivery that counts: 1, plus one for each failure and each lease that ended |
+//! | attempt | the number of a delivery: 1, plus one for each failure and each lease that ended |
 //! | dead letter | a message that has no attempt left, or was rejected. It is kept until it is requeued or removed |
 //!
 //! # Observability
@@ -129,13 +129,13 @@
 //! | `jiff-1` | no | conversions of types in `codec::java` to and from those of `jiff` 1 |
 //! | `num-bigint-0-5` | no | conversions of types in `codec::java` to and from those of `num-bigint` 0.5 |
 //! | `bigdecimal-0-4` | no | conversions of types in `codec::java` to and from those of `bigdecimal` 0.4 |
-//! | `cron` | no | [`Schedule::cron`](delayed_queue::Schedule::cron): schedules by cron texts in time zones |
+//! | `cron` | no | [`Schedule::cron`](delayed_queue::Schedule::cron): schedules by cron expressions in time zones |
 //! | `otel` | no | The trace of an offer by id travels with the job, for layers of `tracing-opentelemetry` 0.34 |
 //! | `tower` | no | [`from_service`](worker::from_service): services of the `tower` crate as handlers of a [`Worker`] |
 //! | `tls` | no | `rediss://`, `rediss-sentinel://` and `rediss-cluster://` through rustls, by default with the system's root certificates |
 //! | `java` | no | the group `kryo`, `json-jackson`, `cbor-jackson`, `msgpack-jackson` |
 //! | `compression` | no | the group `lz4`, `snappy`, `zstd` |
-//! | `full` | no | all of the above |
+//! | `full` | no | all of the above, but for `otel` and the conversions (`uuid-1` and the like) |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// The examples of the documents, compiled with those of the API.

@@ -278,8 +278,8 @@ impl<T: 'static> Receiver<T> {
         self.one(VERB, &receiving, claims).transpose()
     }
 
-    /// Waits for the first message, and receives up to `most` that are ready by then. Each payload is decoded
-    /// separately. Returns an empty list if `most` is zero.
+    /// Waits for the first message, and receives up to `most` that are ready by then, but no more than 1,000
+    /// and about 1 MB. Each payload is decoded separately. Returns an empty list if `most` is zero.
     ///
     /// # Errors
     /// As [`Receiver::receive`]; [`Decode`](crate::ErrorKind::Decode) is the error of one message.
@@ -517,7 +517,7 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.losses = losses)
     }
 
-    /// How long a failed message waits for its next delivery.
+    /// How long a failed message waits for its next delivery. Default: [`Backoff::default`].
     ///
     /// # Examples
     /// ```no_run
@@ -532,7 +532,7 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.backoff = backoff)
     }
 
-    /// What happens to a message whose payload cannot be decoded.
+    /// What happens to a message whose payload cannot be decoded. Default: it is a dead letter.
     ///
     /// # Examples
     /// ```no_run
@@ -547,7 +547,8 @@ impl<T: 'static> Receiver<T> {
     }
 
     /// How many dead letters of the queue are kept, and for how long; zero means no limit, which is the
-    /// default. When there are more, this receiver removes the oldest ones.
+    /// default. When there are more, this receiver removes the oldest ones. Of this, `discard_dead_letters`
+    /// and `dead_letters_to`, the last call counts.
     ///
     /// # Examples
     /// ```no_run

@@ -1,5 +1,5 @@
-//! When a schedule runs: at equal intervals or by a cron text, from a start to an end; and what becomes of
-//! missed runs. Pure: times are epoch ms.
+//! When a schedule runs: at equal intervals or by a cron expression, from a start to an end; and what becomes
+//! of missed runs. Pure: times are epoch ms.
 
 #[cfg(feature = "cron")]
 mod cron;
@@ -93,7 +93,7 @@ pub(crate) struct Recurrence {
 pub(crate) enum When {
     /// Each time this many ms have passed since the start, or since 1970.
     Every(u64),
-    /// By a cron text, in a time zone.
+    /// By a cron expression, in a time zone.
     Cron { text: String, zone: String },
 }
 

@@ -119,8 +119,8 @@ pub struct Stopped {
     pub lost: u64,
     /// Those that were snoozed.
     pub snoozed: u64,
-    /// Those whose handlers had not ended when the grace was over, or ended then without success. No failure
-    /// is counted, and other receivers get the messages at once.
+    /// Those that other receivers get at once, without a failure: their handlers had not ended a second after
+    /// the grace, or returned an `Err` or [`Outcome::Retry`] in that second; or snoozed for no time.
     pub released: u64,
     /// Those whose handlers had not done the work, when a client had asked to cancel the job: an `Err`, any
     /// outcome but [`Outcome::Done`], or not in time. They are not reported as failures. `ReceivingStats`
@@ -227,7 +227,7 @@ impl<T: Send + 'static> Worker<T> {
         self.with(move |receiver| receiver.max_losses(losses))
     }
 
-    /// How long it takes until the messages of a dead process are delivered again: see [`Receiver::lease`].
+    /// How long a message belongs to a process that has died, about: see [`Receiver::lease`].
     ///
     /// # Examples
     /// ```no_run
@@ -360,7 +360,11 @@ impl<T: Send + 'static> Worker<T> {
     /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the
     /// grace. After [`Client::stop_taking`](crate::Client::stop_taking), it ends in the same way.
     ///
+    /// Tokio's handlers of these signals stay: when this has returned, Ctrl-C no longer ends the process by
+    /// itself.
+    ///
     /// # Errors
+    /// [`Closed`](crate::ErrorKind::Closed) after [`Client::shutdown`](crate::Client::shutdown).
     /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a
     /// weight or a concurrency of zero, [`max_attempts`](Self::max_attempts),
     /// [`max_losses`](Self::max_losses) or a [`lease`](Self::lease) out of range, or a queue that would get
@@ -388,7 +392,7 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// As [`Worker::run`], until this future is ready: the receiving end of a channel, or the `cancelled` of
-    /// a token.
+    /// a token. Signals to the process are left to the program.
     ///
     /// # Errors
     /// As [`Worker::run`].
@@ -412,8 +416,8 @@ impl<T: Send + 'static> Worker<T> {
         self.run_with_signals(futures::stream::once(stop), handler).await
     }
 
-    /// As [`Worker::run`], with these signals. The first item of the stream starts the stop, the second one
-    /// ends the grace; the end of the stream is not a signal.
+    /// As [`Worker::run`], with these signals instead of those to the process. The first item of the stream
+    /// starts the stop, the second one ends the grace; the end of the stream is not a signal.
     ///
     /// # Errors
     /// As [`Worker::run`].

@@ -59,7 +59,7 @@ pub struct DeadLetter {
     pub died: SystemTime,
     /// The id of the job, if something travels with it. With
     /// [`until_done`](crate::delayed_queue::JobOffer::until_done), it stays taken until the letter is
-    /// removed, sent to another queue, or beyond a limit.
+    /// removed, sent to another queue, or deleted by a limit.
     #[serde(serialize_with = "job::id_as_text")]
     pub job_id: Option<Bytes>,
     /// The payload, as it was in the queue. [`BlockingQueue::decode`] reads it.

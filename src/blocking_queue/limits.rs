@@ -175,8 +175,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// Limits how many messages are in flight at a time, in all processes together. `None` removes the limit,
     /// which is the default. The limit outlives all processes. Payloads that takers take do not count.
     ///
-    /// Messages of a dead process count until their leases end, so a crash may stop the queue for the length
-    /// of a [lease](crate::Receiver::lease).
+    /// Messages of a dead process count until they are delivered again, so a crash may stop the queue for
+    /// longer than a [lease](crate::Receiver::lease): `docs/guarantees.md` has the times.
     ///
     /// # Errors
     /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for zero.

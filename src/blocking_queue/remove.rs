@@ -56,8 +56,8 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// Up to 10,000 payloads of 4 MB in sum are searched at one instant. A longer list is searched in parts,
     /// and so is any for more than 1,000 values, or 1 MB of them: then it is read, because they would have to
-    /// be sent with each part. What stays in it throughout is searched, unless others put more payloads in
-    /// front meanwhile than parts overlap: that is a tenth of a part, and at least 250 payloads, or fewer if
+    /// be sent with each part. Payloads that stay in the list are found, unless others put more of them in
+    /// front during the call than two parts overlap: a tenth of a part, at least 250 payloads, or fewer if
     /// they are longer than a kilobyte.
     ///
     /// # Errors

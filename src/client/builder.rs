@@ -234,6 +234,15 @@ impl ClientBuilder {
 
     /// Sets the name of the connections on the server (`CLIENT LIST`). Visible ASCII characters only.
     /// Default: `redelay`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().client_name("billing").connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = name.into();
         self
@@ -381,6 +390,16 @@ impl ClientBuilder {
     /// Sets how often the transfer of an idle queue runs without an announcement (default 60 s, at least 1 s,
     /// plus up to 25 % jitter). It is a safety net and rarely needs to be changed: clients check for overdue
     /// entries more often, see [`check_interval`](Self::check_interval).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().sweep_interval(Duration::from_secs(600)).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sweep_interval(mut self, interval: Duration) -> Self {
         self.sweep_interval = interval.min(LONGEST);
         self
@@ -389,7 +408,8 @@ impl ClientBuilder {
     /// Sets how often a client that transfers asks each server whether entries are overdue that no client
     /// moves (default 5 s, at least 1 s): one script for up to 100 queues. It is a safety net for
     /// announcements that are lost without a trace; an entry that was not announced is late by up to this
-    /// time and 5 s, and with more queues, by as much again for each further 100. The check also notices that
+    /// time and 5 s, and by one more interval for each further 100 queues of a server, or 20 slots of a
+    /// cluster. The check also notices that
     /// the server's clock was set, and `Client::health` is as old as the last one. Where each command is paid
     /// for, set a longer one.
     ///
@@ -454,7 +474,8 @@ impl ClientBuilder {
     /// Redis copies writes to its replicas after it has answered. So writes that were acknowledged just
     /// before a failover may be lost. With this option, a call returns `Ok` when the master and `count`
     /// replicas have its effect, by `WAIT`. If too few replicas confirm it within `timeout`, an offer is
-    /// tried again until the command timeout is over. Then the error is
+    /// tried again until the command timeout is over; what is not idempotent, such as `put`, is not. Then the
+    /// error is
     /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many have confirmed it: the write is
     /// on the master, and may survive.
     ///
@@ -462,9 +483,10 @@ impl ClientBuilder {
     /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown). So `replicas(1, …)` survives a failover without
     /// such errors if each master has two replicas.
     ///
-    /// Use the number of replicas that may be promoted: with Sentinel, all of them. `timeout` is above zero,
-    /// and not longer than the [command timeout](Self::command_timeout). Each client has one more connection
-    /// to each master for this. A call takes about one more round trip, and concurrent calls share a `WAIT`.
+    /// Use the number of replicas that may be promoted: with Sentinel, all of them. `timeout` is a
+    /// millisecond at least, and not longer than the [command timeout](Self::command_timeout). Each client
+    /// has one more connection to each master for this. A call takes about one more round trip, and
+    /// concurrent calls share a `WAIT`.
     ///
     /// Receives and takes do not wait. After a failover, a message may be delivered again although it was
     /// settled, if the settlement returned an error.

@@ -102,7 +102,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// (Redisson refuses negative delays; a [`Duration`] has none.)
     ///
     /// Concurrent offers from many tasks, through clones of one handle, share a call: up to 256 offers and
-    /// 256 KB. One that has no company is sent by its first poll. Two offers keep their order only if the
+    /// 256 KB. A lone one is sent by its first poll. Two offers keep their order only if the
     /// first was awaited before the second was made.
     ///
     /// # Errors

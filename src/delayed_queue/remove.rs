@@ -166,9 +166,9 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// Up to 10,000 entries of 4 MB in sum are searched at one instant. A longer queue is searched in parts,
     /// and so is any for more than 1,000 values, or 1 MB of them: then it is read, because they would have to
-    /// be sent with each part. What stays in it throughout is searched, unless others put more entries in
-    /// front meanwhile than parts overlap, as a transfer of very many overdue ones may: that is a tenth of a
-    /// part, and at least 250 entries, or fewer if payloads are longer than a kilobyte.
+    /// be sent with each part. Entries that stay in the list are found, unless others put more of them in
+    /// front during the call than two parts overlap, as a transfer of very many overdue ones may: a tenth of
+    /// a part, at least 250 entries, or fewer if payloads are longer than a kilobyte.
     ///
     /// # Errors
     /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If some

@@ -26,11 +26,11 @@ const MOST_RUNS: usize = 10_000;
 /// handle, whether or not such a schedule exists. [`upsert`](Self::upsert) stores it.
 ///
 /// The schedule is stored on the server, so it outlives all processes. Any number of processes may have the
-/// queue open: each run is offered once. The next run is always stored ahead, as an ordinary pending payload
-/// with the id `name@epoch-ms`. So any client that transfers the queue, redelay or Java, delivers it on time.
-/// A redelay client that transfers the queue stores the run after it; for a cron text, it needs the feature
-/// `cron`. Without such a client, [`missed`](Self::missed) decides what happens to the runs. The server's
-/// clock decides the times.
+/// queue open: each run is offered once. Without [`no_overlap`](Self::no_overlap), the next run is always
+/// stored ahead, as an ordinary pending payload with the id `name@epoch-ms`. So any client that transfers the
+/// queue, redelay or Java, delivers it on time. A redelay client that transfers the queue stores the run
+/// after it; for a cron expression, it needs the feature `cron`. Without such a client,
+/// [`missed`](Self::missed) decides what happens to the runs. The server's clock decides the times.
 ///
 /// `every`, `cron` and the other options say what `upsert` stores. The other calls ignore them. Of `every`
 /// and `cron`, the one that was called last applies.
@@ -117,9 +117,9 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// Runs by a cron text: minutes, hours, day of the month, month and day of the week; with seconds before
-    /// them, if there are six fields, and a year after them, if there are seven. `L`, `W`, `#`, names of
-    /// months and days, and `@daily` and the like are supported. If both days are given, either of them
+    /// Runs by a cron expression: minutes, hours, day of the month, month and day of the week; with seconds
+    /// before them, if there are six fields, and a year after them, if there are seven. `L`, `W`, `#`, names
+    /// of months and days, and `@daily` and the like are supported. If both days are given, either of them
     /// suffices.
     ///
     /// When the clocks are set forward, a text with `*` in its seconds, minutes or hours skips the gap, and
@@ -142,7 +142,7 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// The time zone of a cron text, by its name in the IANA database. Defaults to `UTC`.
+    /// The time zone of a cron expression, by its name in the IANA database. Defaults to `UTC`.
     ///
     /// # Examples
     /// ```no_run
@@ -297,7 +297,7 @@ impl<T: 'static> Schedule<T> {
         if let recurrence::When::Cron { text, zone } = &when
             && [text, zone].into_iter().any(|text| text.contains('\n'))
         {
-            return Err(op.invalid("a cron text or the name of a time zone has a line break"));
+            return Err(op.invalid("a cron expression or the name of a time zone has a line break"));
         }
         let millis =
             |at: Option<SystemTime>| at.map(time::epoch_millis).transpose().map_err(|why| op.invalid(why));
@@ -331,8 +331,8 @@ impl<T: 'static> Schedule<T> {
     /// is paused, or if there is no such schedule.
     ///
     /// # Errors
-    /// As [`get`](Self::get), and [`Invalid`](crate::ErrorKind::Invalid) for a cron text without the feature
-    /// `cron`.
+    /// As [`get`](Self::get), and [`Invalid`](crate::ErrorKind::Invalid) for a cron expression without the
+    /// feature `cron`.
     ///
     /// # Cancel safety
     /// Cancel safe.

@@ -40,7 +40,7 @@
 //!                      +-- refused, or close -----------> answered with the error
 //!                      +-- leave (the future is dropped)> removed; its payload goes to the next waiter
 //!
-//! A blocking slot  (one for each tier)
+//! A blocking pop  (one for each tier)
 //!
 //!           Action::Block             Action::Interrupt
 //!   free ------------------> blocked -------------------> interrupted

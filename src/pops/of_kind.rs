@@ -1,4 +1,4 @@
-//! What the pops task keeps for each kind of pop: the dispatcher, the slots for its blocking pops, the claims
+//! What the pops task keeps for each kind of pop: the dispatcher, its blocking pops, the claims
 //! of its try pops, and whether its pops fail.
 
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ pub(super) struct BlockingPop {
 }
 
 impl BlockingPop {
-    /// Prepares the slot for a new pop.
+    /// Prepares for a new pop.
     pub(super) fn reset(&mut self) {
         self.interrupt = CancellationToken::new();
         self.sent = Arc::default();
@@ -86,7 +86,7 @@ impl PopsOfKind {
         }
     }
 
-    pub(super) fn slot(&mut self, tier: Tier) -> &mut BlockingPop {
+    pub(super) fn blocking_pop(&mut self, tier: Tier) -> &mut BlockingPop {
         match tier {
             Tier::Hot => &mut self.hot,
             Tier::Cold => &mut self.cold,
@@ -123,7 +123,7 @@ impl PopsOfKind {
     pub(super) fn expire(&mut self, id: WaiterId, conn: &Conn) {
         let down = self.failing.as_ref().filter(|failing| failing.since.elapsed() >= DOWN);
         let down = down.map(|failing| failing.error.clone());
-        let looked = Tier::BOTH.map(|tier| self.slot(tier).has_looked(conn));
+        let looked = Tier::BOTH.map(|tier| self.blocking_pop(tier).has_looked(conn));
         self.dispatcher.expire(id, |tier| looked[tier as usize], down);
     }
 
@@ -135,9 +135,9 @@ impl PopsOfKind {
         link: Option<Arc<Link>>,
         outcome: PopOutcome,
     ) {
-        let slot = self.slot(tier);
-        slot.link = link.or(slot.link.take());
-        slot.is_parked = slot.link.is_some();
+        let pop = self.blocking_pop(tier);
+        pop.link = link.or(pop.link.take());
+        pop.is_parked = pop.link.is_some();
         match &outcome {
             PopOutcome::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
                 self.on_failure(kind, error);

@@ -297,21 +297,21 @@ impl Task {
             let (conn, kind) = (self.conn.in_slot(kind.slot(&self.conn)), kind.clone());
             let future: BoxFuture<'static, Completed> = match action {
                 Action::Interrupt(tier) => {
-                    pops.slot(tier).interrupt.cancel();
+                    pops.blocking_pop(tier).interrupt.cancel();
                     continue;
                 }
                 Action::Block { tier, keys, interrupt_at_once } => {
                     let failures = pops.failures();
-                    let slot = pops.slot(tier);
-                    slot.reset();
-                    if slot.link.is_none() && !may_park {
+                    let prepared = pops.blocking_pop(tier);
+                    prepared.reset();
+                    if prepared.link.is_none() && !may_park {
                         let pop = TrackedPop {
                             conn,
                             kind: kind.clone(),
                             keys,
                             tracked: self.tracked.clone(),
                             interrupt_at_once,
-                            interrupt: slot.interrupt.clone(),
+                            interrupt: prepared.interrupt.clone(),
                             failures,
                         };
                         self.running.push(Box::pin(async move {
@@ -320,18 +320,18 @@ impl Task {
                         }));
                         continue;
                     }
-                    slot.is_parked = true;
+                    prepared.is_parked = true;
                     let pop = BlockingPop {
                         conn,
                         kind: kind.clone(),
                         keys,
                         interrupt_at_once,
-                        interrupt: slot.interrupt.clone(),
-                        sent: slot.sent.clone(),
+                        interrupt: prepared.interrupt.clone(),
+                        sent: prepared.sent.clone(),
                         blocked: self.blocked.clone(),
                         failures,
                     };
-                    let link = slot.link.clone();
+                    let link = prepared.link.clone();
                     Box::pin(async move {
                         let (link, outcome) = pop.run(link).await;
                         Completed::BlockingPop { kind, tier, link, outcome, claim: None }

@@ -58,7 +58,7 @@ impl Cron {
         if cron.next(0).is_none() {
             let date: Vec<_> = clock.iter().filter(|(name, _)| FIELDS[3..].contains(name)).collect();
             let date: Vec<_> = date.iter().map(|(name, field)| format!("{name} `{field}`")).collect();
-            return Err(format!("the cron text `{text}` never comes: no date has {}", date.join(", ")));
+            return Err(format!("the cron expression `{text}` never comes: no date has {}", date.join(", ")));
         }
         Ok(cron)
     }
@@ -159,12 +159,12 @@ fn explain(text: &str, error: &CronError) -> String {
     let count = text.split_whitespace().count();
     if text.trim().starts_with('@') {
         return format!(
-            "there is no cron text `{text}`: use @yearly, @monthly, @weekly, @daily or @hourly; for an interval, call every()"
+            "there is no cron expression `{text}`: use @yearly, @monthly, @weekly, @daily or @hourly; for an interval, call every()"
         );
     }
     if !(5..=7).contains(&count) {
         return format!(
-            "the number of fields in the cron text `{text}` is {count}: it needs minutes, hours, day of the month, month and \
+            "the number of fields in the cron expression `{text}` is {count}: it needs minutes, hours, day of the month, month and \
              day of the week; seconds may come before them, and with those a year behind"
         );
     }
@@ -175,12 +175,12 @@ fn explain(text: &str, error: &CronError) -> String {
         if let Err(error) = parser().parse(&alone.join(" ")) {
             let number = wrong + 1;
             return format!(
-                "field {number} of the cron text `{text}`, `{field}` ({name}), {}",
+                "field {number} of the cron expression `{text}`, `{field}` ({name}), {}",
                 wrong_field(name, &error)
             );
         }
     }
-    format!("the cron text `{text}` is wrong: {}", reason(error))
+    format!("the cron expression `{text}` is wrong: {}", reason(error))
 }
 
 /// What is wrong with a field. The reader's own messages quote the text as it has changed it.

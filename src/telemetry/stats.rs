@@ -42,8 +42,8 @@ pub struct ClientStats {
     /// memory is full, and with them messages. In a cluster, that of one such master. Looked at with each new
     /// connection; `None` if the user may not run `INFO`.
     pub eviction_policy: Option<String>,
-    /// Whether the server has an append-only file. Without one, it has after a restart what its last snapshot
-    /// has. In a cluster, whether all masters have one that say so. Looked at when the client
+    /// Whether the server has an append-only file. Without it, a restart loses everything since the last
+    /// snapshot. In a cluster: whether every master that reports this has one. Looked at when the client
     /// connects; `None` if the user may not run `INFO`, or a service does not say it.
     pub aof_enabled: Option<bool>,
     /// Queues for which this client transfers now.

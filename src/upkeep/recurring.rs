@@ -80,7 +80,7 @@ async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
     let mut reported = None;
     loop {
         let looking = look(&conn, &keys, &on_head);
-        // A panic would be a mistake in this program, or in what reads cron texts.
+        // A panic would be a mistake in this program, or in what reads cron expressions.
         let look = AssertUnwindSafe(looking).catch_unwind().await.unwrap_or_else(|_| {
             Ok(Look {
                 failed: Some((String::new(), "a panic".into())),

@@ -213,9 +213,12 @@ impl Context {
     }
 
     /// Waits until the handler should end: its lease is certainly over, a client has asked to cancel the job
-    /// ([`Delivery::cancelled`]), or the worker stops and its grace is over. An `Err` is no failure then. A
-    /// handler that does not end is dropped at its next `await`: a second after the end of the grace, or,
-    /// after a lost lease, when the server says that another receiver has the message.
+    /// ([`Delivery::cancelled`]), or the worker stops and its grace is over. After a cancel or the grace, an
+    /// `Err` is no failure. After a lost lease, it is reported as one, and has no effect on the message once
+    /// another receiver has it. It is also ready when the handler has ended: a clone of the context tells
+    /// that to tasks that the handler has spawned. A handler that does not end is dropped at its next
+    /// `await`: a second after the end of the grace, or, after a lost lease, when the server says that
+    /// another receiver has the message.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -415,8 +418,8 @@ impl fmt::Debug for Context {
     note = "it returns `()`, an `Outcome`, or a `Result` of one of them, whose error converts into `Box<dyn Error + Send + Sync>`"
 )]
 pub trait Handler<T, A>: sealed::Sealed<T, A> + Send + Sync + 'static {
-    /// What it returns. [`Worker::run`](crate::Worker::run) needs it to be `Send`. It is not asked for here,
-    /// so that the compiler can name the value that is held across an `await` and is not.
+    /// What it returns. [`Worker::run`](crate::Worker::run) needs it to be `Send`. The trait does
+    /// not require that, so that the compiler's error can name the value that is held across an `await`.
     type Future: Future<Output: IntoOutcome>;
 
     #[doc(hidden)]

@@ -112,8 +112,8 @@ pub struct Failure {
     /// The error that the handler returned, or what happened to the handler.
     pub error: BoxError,
     /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards
-    /// those: it was rejected, it cannot be decoded, or it was the last attempt. The worker settles it right
-    /// after the report. If that fails, a second report has the server's error, and the message may be
+    /// those: it was rejected, it cannot be decoded, or it was the last attempt. The settlement has begun
+    /// when this is reported. If it fails, a second report has the server's error, and the message may be
     /// delivered again.
     ///
     /// False if the message is tried again, and where the worker cannot tell: after a lost lease, and for a

@@ -341,3 +341,51 @@ fn every_guide_is_listed() {
     }
     assert!(guides > 5, "only {guides} guides");
 }
+
+/// `tests/queues/send.rs` has each public type, and each public function that is `async`. Functions that
+/// return a future otherwise are few, and are left to the reader.
+#[test]
+fn send_rs_has_the_whole_interface() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let send = fs::read_to_string(root.join("tests/queues/send.rs")).expect("a source");
+    let has = |word: &str| send.split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other == word);
+    let (mut functions, mut types) = (0, 0);
+    for (module, file, code) in production_code(&REDELAY) {
+        let names = code.match_indices("pub async fn ").map(|(at, start)| {
+            let end = code[at + start.len()..].find(['(', '<']).expect("arguments");
+            &code[at + start.len()..][..end]
+        });
+        for name in names.filter(|_| module != "worker" || !file.ends_with("handler.rs")) {
+            functions += 1;
+            assert!(has(name), "send.rs lacks `{name}` of {}", file.display());
+        }
+        let is_public = [
+            "admin",
+            "blocking_queue",
+            "client",
+            "delayed_queue",
+            "inspector",
+            "receiver",
+            "stats",
+            "worker",
+        ]
+        .iter()
+        .any(|public| file == Path::new(&format!("{public}.rs")));
+        let used = code
+            .split("pub use ")
+            .skip(1)
+            .filter(|_| is_public)
+            .map(|used| used.split(';').next().unwrap_or(used));
+        for name in used.flat_map(|used| used.split(|c: char| !c.is_alphanumeric())) {
+            // Traits of arguments.
+            let is_type = name.starts_with(char::is_uppercase)
+                && !["AsValue", "Handler", "IntoOutcome"].contains(&name);
+            types += usize::from(is_type);
+            assert!(!is_type || has(name), "send.rs lacks `{name}` of {}", file.display());
+        }
+    }
+    assert!(
+        functions > 80 && types > 50,
+        "{functions} functions, {types} types: this test no longer reads them"
+    );
+}

@@ -27,6 +27,14 @@ fn prose(line: &str) -> Option<&str> {
     (!text.starts_with('|') && text.contains(' ')).then_some(text)
 }
 
+/// A reader decides by the front page.
+#[test]
+fn the_front_page_is_short() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let lines = fs::read_to_string(readme).expect("the README").lines().count();
+    assert!(lines <= 140, "README.md has {lines} lines");
+}
+
 #[test]
 fn comments_fit() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

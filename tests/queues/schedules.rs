@@ -257,7 +257,7 @@ async fn what_is_no_schedule_is_refused() {
         (s().every(SELDOM).start(now).end(now - SELDOM), "the end is before the start"),
         (s().every(SELDOM).missed(Missed::UpTo(1_000_000)), "1000000 missed runs"),
         (s().every(SELDOM).missed(Missed::UpTo(0)), "Missed::Skip"),
-        (s().cron("0 25 * * *"), "field 2 of the cron text `0 25 * * *`, `25` (hours)"),
+        (s().cron("0 25 * * *"), "field 2 of the cron expression `0 25 * * *`, `25` (hours)"),
         (s().cron("0 0 30 2 *"), "never comes"),
         (s().cron("0 0 0 1 1 * 2020"), "`0 0 0 1 1 * 2020 UTC` never runs again"),
         (s().cron("0 0 * * *\nlast 5"), "line break"),

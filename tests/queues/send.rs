@@ -5,15 +5,24 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::ready;
 use redelay::admin::{
-    DeadLetter, DeadLetters, PopKind, Quarantine, Quarantined, UnconfirmedPop, UnconfirmedPops,
+    DeadLetter, DeadLetters, PopKind, Pump, Quarantine, Quarantined, UnconfirmedPop, UnconfirmedPops,
 };
 use redelay::admin::{Unsettled, UnsettledMessage};
 use redelay::blocking_queue::{PayloadStream, QueueKeys, RateLimit};
-use redelay::client::{ClientBuilder, ClientConfig, Tls};
-use redelay::delayed_queue::{EntryFormat, Job, JobOffer, Missed, Offer, Offered, PendingJob, Schedule};
+use redelay::client::{ClientBuilder, ClientConfig, ReplicasConfig, Tls, TlsConfig};
+use redelay::delayed_queue::{
+    Cancelled, EntryFormat, Job, JobOffer, JobState, Missed, Offer, Offered, Overlap, PendingJob, Schedule,
+};
 use redelay::delayed_queue::{Schedules, StoredSchedule, Ticket};
+use redelay::inspector::{
+    ClusterState, Details, DueCount, Happening, Happenings, Inspector, Leftover, LeftoverKind, ListedEntry,
+    Orphans, Overview, PendingEntry, Place, QueueKey, Queues, ReadyPayload, Role, Sentinel, Server, Settings,
+    Unknown,
+};
 use redelay::receiver::{DeliveryStream, MessageId};
-use redelay::stats::{ClientStats, LastError, QueueStats, ReceivingStats};
+use redelay::stats::{
+    ClientStats, HandlingStats, Health, Histogram, LastError, PumpStats, QueueStats, ReceivingStats,
+};
 use redelay::worker::{Backoff, Context, Failure, OnUndecodable, Outcome, Stopped};
 use redelay::{
     BlockingQueue, Client, DelayedQueue, Delivery, Error, ErrorKind, PartitionedQueue, Receiver, Worker,
@@ -39,8 +48,22 @@ fn types_are_shared_by_threads() {
     is_shared::<(Schedule<Value>, Schedules<Value>)>();
     is_shared::<(DeadLetters, DeadLetter, Unsettled, UnsettledMessage)>();
     is_shared::<(UnconfirmedPops, UnconfirmedPop, PopKind, Quarantine, Quarantined)>();
+    is_shared::<(ReplicasConfig, TlsConfig, Pump, Inspector)>();
     is_shared::<(QueueKeys, RateLimit, EntryFormat, Missed, Offered, Ticket, MessageId)>();
-    is_shared::<(ClientStats, LastError, QueueStats, ReceivingStats)>();
+    is_shared::<(Cancelled, JobState, Overlap)>();
+    is_shared::<(
+        ClientStats,
+        LastError,
+        QueueStats,
+        ReceivingStats,
+        HandlingStats,
+        Health,
+        Histogram,
+        PumpStats,
+    )>();
+    is_shared::<(ClusterState, Details, DueCount, Happening, Leftover, LeftoverKind, ListedEntry, Orphans)>();
+    is_shared::<(Overview, PendingEntry, Place, QueueKey, ReadyPayload, Role, Sentinel, Server, Settings)>();
+    is_shared::<Unknown>();
     is_shared::<(Backoff, Context, Failure, OnUndecodable, Outcome, Stopped, Error, ErrorKind)>();
     is_shared::<(PendingJob<i64>, StoredSchedule<i64>, Delivery<i64>)>();
 }
@@ -49,7 +72,7 @@ fn types_are_shared_by_threads() {
 fn types_go_to_another_thread() {
     fn go<T: Send + 'static>() {}
     go::<(Offer, JobOffer, JobOffer<Vec<Offered>>)>();
-    go::<(PayloadStream<Value>, DeliveryStream<Value>)>();
+    go::<(PayloadStream<Value>, DeliveryStream<Value>, Queues, Happenings)>();
     go::<(Delivery<Value>, PendingJob<Value>, StoredSchedule<Value>, Worker<Value>)>();
 }
 
@@ -119,6 +142,7 @@ fn futures_of_delayed_queues(queue: &DelayedQueue<i64>, ticket: &Ticket, at: Sys
     goes(queue.reschedule(ticket, Duration::ZERO));
     goes(queue.reschedule_at(ticket, at));
     goes(queue.cancel_all(["1"]));
+    goes(queue.job_states(["1"]));
     goes(queue.len());
     goes(queue.is_empty());
     goes(queue.read_all());
@@ -138,6 +162,7 @@ fn futures_of_delayed_queues(queue: &DelayedQueue<i64>, ticket: &Ticket, at: Sys
     goes(queue.destroy());
     let job = queue.job("1");
     goes(job.get());
+    goes(job.state());
     goes(job.exists());
     goes(job.cancel());
     goes(job.reschedule(Duration::ZERO));
@@ -165,6 +190,7 @@ fn futures_of_partitioned_queues(queue: &PartitionedQueue<i64>, ticket: &Ticket,
     goes(queue.offer_jobs([("1", &1, Duration::ZERO)]));
     goes(queue.cancel(ticket));
     goes(queue.reschedule(ticket, Duration::ZERO));
+    goes(queue.reschedule_at(ticket, at));
     goes(queue.take());
     goes(queue.poll_timeout(Duration::ZERO));
     goes(queue.pause());
@@ -178,6 +204,7 @@ fn futures_of_receivers(receiver: &Receiver<i64>, delivery: fn() -> Delivery<i64
     goes(receiver.try_receive());
     goes(receiver.receive_timeout(Duration::ZERO));
     goes(receiver.receive_many(1));
+    goes(receiver.ack_and_receive(delivery()));
     goes(receiver.closed());
     goes(delivery().ack());
     goes(delivery().retry());
@@ -197,6 +224,31 @@ fn futures_of_workers(worker: fn() -> Worker<i64>, context: &Context) {
     goes(worker().run_until(ready(()), |_: i64, _: Context| async {}));
     goes(worker().run_with_signals(futures::stream::empty::<()>(), |_: i64| async {}));
     goes(context.cancelled());
+}
+
+#[allow(dead_code)]
+fn futures_of_inspectors(inspector: &Inspector, pump: &Pump, place: fn() -> Option<Place>) {
+    goes(pump.transfer());
+    goes(inspector.servers());
+    goes(inspector.settings());
+    goes(inspector.sentinels());
+    goes(inspector.leftovers());
+    goes(inspector.overview(&["q"]));
+    goes(inspector.details("q"));
+    goes(inspector.partitions("q"));
+    goes(inspector.due("q", Duration::ZERO, 1));
+    goes(inspector.keys("q"));
+    goes(inspector.orphans("q"));
+    goes(inspector.pending("q", place(), 1));
+    goes(inspector.entries("q", place(), 1));
+    goes(inspector.ready("q", place(), 1));
+    goes(inspector.inbox("q", place(), 1));
+    goes(inspector.in_flight("q", place(), 1));
+    goes(inspector.waiting("q", place(), 1));
+    goes(inspector.dead_letters("q", place(), 1));
+    goes(inspector.unconfirmed_pops("q", place(), 1));
+    goes(inspector.quarantine("q", place(), 1));
+    goes(inspector.schedules("q", place(), 1));
 }
 
 #[allow(dead_code)]

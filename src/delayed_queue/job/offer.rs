@@ -25,10 +25,11 @@ use crate::wire::time;
 /// return it, and [`Offer::throttle`] for a payload without an id.
 ///
 /// **An id is taken while its job is pending, and free once it is due**: when a transfer has moved it, it is
-/// a payload like any other, which Java may have taken. [`throttle`](Self::throttle) covers longer times.
+/// a payload like any other, which Java may have taken. [`until_done`](Self::until_done) and
+/// [`throttle`](Self::throttle) cover longer times.
 ///
-/// It is a future: awaiting it offers the jobs and returns what happened to them. One of these says what to
-/// do while an id is taken:
+/// It is a future: awaiting it offers the jobs and returns what happened to them. `Ok` does not mean that the
+/// job is stored: see [`Offered`]. One of these says what to do while an id is taken:
 ///
 /// | option | while the id is taken |
 /// |---|---|
@@ -45,8 +46,9 @@ use crate::wire::time;
 /// # Errors
 /// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for an id without bytes or with more than
 /// 255 of them, for a queue that writes [`EntryFormat::Legacy`](crate::delayed_queue::EntryFormat), for a
-/// maximum wait below the delay, for a throttle of zero, and for `replace`, `keep_earliest` or `debounce`
-/// without an id.
+/// maximum wait below the delay, and for a throttle of zero; for `replace`, `keep_earliest`, `debounce`,
+/// `until_done`, a header or an expiry without an id; for a name or value that is no header, and for more
+/// than 1,024 bytes of them; for an expiry that is not after the due time.
 ///
 /// # Cancel safety
 /// Not cancel safe: if the future is dropped, a job may or may not be stored. It is never stored twice.

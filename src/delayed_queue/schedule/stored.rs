@@ -36,7 +36,7 @@ pub struct StoredSchedule<T> {
     pub name: String,
     /// The value that each run offers.
     pub value: T,
-    /// When it runs, for people: `every 1500 ms`, or a cron text and its time zone.
+    /// When it runs, for people: `every 1500 ms`, or a cron expression and its time zone.
     pub text: String,
     /// The first time at which it may run, if there is one.
     #[serde(serialize_with = "time::optional_in_epoch_ms")]

@@ -10,7 +10,7 @@ fn instant(text: &str) -> Timestamp {
 
 /// Runs on the wall after a time.
 fn runs(text: &str, zone: &str, after: &str, count: usize) -> Vec<String> {
-    let cron = Cron::new(text, zone).expect("a cron text");
+    let cron = Cron::new(text, zone).expect("a cron expression");
     let mut at = instant(after);
     let mut next = || {
         at = cron.next_instant(at)?;
@@ -98,7 +98,7 @@ fn the_next_run_is_that_of_a_search_minute_by_minute() {
             "0 3 * * 0",
             "45 1 * * *",
         ] {
-            let cron = Cron::new(text, zone).expect("a cron text");
+            let cron = Cron::new(text, zone).expect("a cron expression");
             let local = |at: Timestamp| at.to_zoned_datetime(cron.zone.clone()).datetime();
             let is_match = |local: DateTime| {
                 let local = Wall(local.to_zoned_datetime(TimeZone::UTC).expect("a time"));
@@ -152,51 +152,51 @@ fn what_is_wrong_is_named_with_its_place() {
         (
             "61 * * * *",
             "UTC",
-            "field 1 of the cron text `61 * * * *`, `61` (minutes), is out of range; use 0 to 59",
+            "field 1 of the cron expression `61 * * * *`, `61` (minutes), is out of range; use 0 to 59",
         ),
         (
             "0 25 * * *",
             "UTC",
-            "field 2 of the cron text `0 25 * * *`, `25` (hours), is out of range; use 0 to 23",
+            "field 2 of the cron expression `0 25 * * *`, `25` (hours), is out of range; use 0 to 23",
         ),
         (
             "* 0 25 * * *",
             "UTC",
-            "field 3 of the cron text `* 0 25 * * *`, `25` (hours), is out of range; use 0 to 23",
+            "field 3 of the cron expression `* 0 25 * * *`, `25` (hours), is out of range; use 0 to 23",
         ),
         (
             "0 0 * * 8",
             "UTC",
-            "field 5 of the cron text `0 0 * * 8`, `8` (day of the week), is out of range; use 0 to 7 or SUN to SAT",
+            "field 5 of the cron expression `0 0 * * 8`, `8` (day of the week), is out of range; use 0 to 7 or SUN to SAT",
         ),
         (
             "0 9-8 * * *",
             "UTC",
-            "field 2 of the cron text `0 9-8 * * *`, `9-8` (hours), is out of range, or backwards; use 0 to 23",
+            "field 2 of the cron expression `0 9-8 * * *`, `9-8` (hours), is out of range, or backwards; use 0 to 23",
         ),
-        ("*/0 * * * *", "UTC", "field 1 of the cron text `*/0 * * * *`, `*/0` (minutes), is wrong: "),
+        ("*/0 * * * *", "UTC", "field 1 of the cron expression `*/0 * * * *`, `*/0` (minutes), is wrong: "),
         (
             "a b c d e",
             "UTC",
-            "field 1 of the cron text `a b c d e`, `a` (minutes), has a character that means nothing there; use 0 to 59, ",
+            "field 1 of the cron expression `a b c d e`, `a` (minutes), has a character that means nothing there; use 0 to 59, ",
         ),
-        ("* * * *", "UTC", "the number of fields in the cron text `* * * *` is 4: "),
-        ("", "UTC", "the number of fields in the cron text `` is 0: "),
-        ("@often", "UTC", "there is no cron text `@often`: use @yearly, "),
+        ("* * * *", "UTC", "the number of fields in the cron expression `* * * *` is 4: "),
+        ("", "UTC", "the number of fields in the cron expression `` is 0: "),
+        ("@often", "UTC", "there is no cron expression `@often`: use @yearly, "),
         (
             "@every 5m",
             "UTC",
-            "there is no cron text `@every 5m`: use @yearly, @monthly, @weekly, @daily or @hourly; for an interval, call every()",
+            "there is no cron expression `@every 5m`: use @yearly, @monthly, @weekly, @daily or @hourly; for an interval, call every()",
         ),
         (
             "0 0 30 2 *",
             "UTC",
-            "the cron text `0 0 30 2 *` never comes: no date has day of the month `30`, month `2`, day of the week `*`",
+            "the cron expression `0 0 30 2 *` never comes: no date has day of the month `30`, month `2`, day of the week `*`",
         ),
         (
             "0 0 0 1 1 * 1969",
             "UTC",
-            "the cron text `0 0 0 1 1 * 1969` never comes: no date has day of the month `1`, month `1`, day of the week `*`, year `1969`",
+            "the cron expression `0 0 0 1 1 * 1969` never comes: no date has day of the month `1`, month `1`, day of the week `*`, year `1969`",
         ),
         ("0 0 * * *", "Europe/Berln", "there is no time zone `Europe/Berln`: "),
         ("0 0 * * *", "", "there is no time zone ``: "),

@@ -76,7 +76,8 @@ fn cost(bench: &mut Bench, rate: f64, worker: &mut Worker) -> Outcome<Cost> {
     Ok(Cost { client: cost.client_micros(), server: cost.server_micros() })
 }
 
-/// Three threads with a socket each: one offers, one transfers when it is time, and one waits for the payloads.
+/// Three threads with a socket each: one offers, one transfers when it is time, and one waits for the
+/// payloads.
 fn three_calls(bench: &mut Bench, rate: f64) -> Cost {
     bench.server.clear();
     let url = bench.server.url(System::Redelay);
