@@ -94,6 +94,7 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 	REDELAY_PLANS=200 cargo test --workspace --all-features --test faults -- --nocapture each_run_of_a_schedule lone_runs
 	REDELAY_PLANS=300 cargo test --workspace --all-features --test faults -- --nocapture never_stuck::held
 	REDELAY_ROUNDS=20 cargo test --workspace --all-features --test queues -- --nocapture held_races
+	REDELAY_DROPS=5000 cargo test --workspace --all-features --test faults -- --nocapture cancellation
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults fleets -- --nocapture

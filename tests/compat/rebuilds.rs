@@ -55,7 +55,9 @@ fn beside(version: &str) {
     java.tell(&["offer", "q", &format!("\"{ALL}\""), "0"]);
     java.tell(&["offer", "q", &format!("\"{}\"", ALL + 1), super::HOUR]);
     // It transfers, too, in between.
+    let before = pending();
     mover.open("q");
+    until("Redisson moves some of what is not listed", || pending() < before);
     for _ in 0..1_000 {
         cursor = call(&server, &script, cursor);
         if pending() == listed() {

@@ -19,9 +19,10 @@ use crate::ledger::{Ledger, Offered, Price};
 pub(crate) type Queues = redelay_support::Queues<i64>;
 
 /// The number of futures that each test drops in each kind of runtime, so that there are thousands for each
-/// kind of call.
+/// kind of call. `make soak` has 10,000 in both together.
 pub(crate) fn drops() -> usize {
-    part().share(1000)
+    let all = std::env::var("REDELAY_DROPS").map_or(1000, |drops| drops.parse().expect("a number of drops"));
+    part().share(all)
 }
 
 /// A runtime of one thread, and one of several.

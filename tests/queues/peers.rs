@@ -10,10 +10,10 @@ use redelay_support::ms;
 const ENTRIES: usize = 1_500;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twelve_processes_call_for_each_entry_about_once() {
+async fn sixteen_processes_call_for_each_entry_about_once() {
     let server = Server::start();
     let url = server.url();
-    let clients = join_all((0..12).map(|_| Client::connect(&url))).await;
+    let clients = join_all((0..16).map(|_| Client::connect(&url))).await;
     let queues: Vec<_> = clients
         .iter()
         .map(|client| {
@@ -21,7 +21,7 @@ async fn twelve_processes_call_for_each_entry_about_once() {
             client.delayed_queue(&client.blocking_queue("q", codec::Long))
         })
         .collect();
-    until_async("all transfer", || async { server.subscribers("redisson_delay_queue_channel:{q}") == 12 })
+    until_async("all transfer", || async { server.subscribers("redisson_delay_queue_channel:{q}") == 16 })
         .await;
     let numbers: Vec<i64> = (0..ENTRIES as i64).collect();
     let offers = numbers.iter().map(|n| (n, ms(1_000 + *n as u64)));
@@ -31,6 +31,7 @@ async fn twelve_processes_call_for_each_entry_about_once() {
     let scripts = server.command_calls("evalsha") - scripts;
     let messages = server.command_calls("publish") - messages;
     println!("{scripts} scripts and {messages} messages for {ENTRIES} entries");
-    assert!(scripts <= 2 * ENTRIES as u64, "{scripts}");
-    assert!(messages <= ENTRIES as u64 / 2, "{messages}");
+    // 1.03 and 0.05 for an entry, unless the machine is busy. Fifteen processes get each message.
+    assert!(scripts <= 16 * ENTRIES as u64 / 10, "{scripts}");
+    assert!(messages <= ENTRIES as u64 / 5, "{messages}");
 }

@@ -6,6 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use redelay_fixture::{Cluster, Server};
+use redelay_support::{
+    JOBS, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random, script,
+};
 
 use super::damage::DAMAGES;
 use super::{add, add_sound, at, codes, doctor, entry, list, now, of_server, set, sound, subscribed, text};
@@ -155,6 +158,31 @@ fn a_long_queue_is_counted_and_its_beginning_is_read() {
     let text = findings[0]["text"].as_str().unwrap();
     assert_eq!(text, "25,000 entries in the timeout set, and 24,997 in the ordered list");
     assert_eq!(findings[0]["commands"].as_array().unwrap().len(), 0, "{}", findings[0]);
+}
+
+/// Due entries are missing in the list while a transfer rebuilds it.
+#[test]
+fn a_list_that_is_rebuilt_is_not_damaged() {
+    let server = sound();
+    fill_at_random(&server, 30_000, 29_900);
+    let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
+    let script = script("TRANSFER");
+    let mut cursor = "0".to_owned();
+    for _ in 0..2 {
+        let words =
+            ["EVAL", &script, "8"].into_iter().chain(keys).chain(["5000", "1000", "me", &cursor, "0"]);
+        let (_, _, _, _, next, _): (usize, usize, Option<String>, i64, i64, i64) = server.get(words);
+        cursor = next.to_string();
+    }
+    let [listed, pending] =
+        [["LLEN", ORDERED_LIST], ["ZCARD", TIMEOUT_SET]].map(|words| server.get::<usize, _>(words));
+    assert!(listed < pending, "{listed} of {pending} are listed");
+    let found = codes(&doctor(&server.url(), &["q"])).remove("q").unwrap_or_default();
+    assert!(!["Q04", "Q05"].iter().any(|code| found.iter().any(|found| found == code)), "{found:?}");
+    // Without the mark, they are a damage.
+    server.cmd(["DEL", REBUILD]);
+    let found = codes(&doctor(&server.url(), &["q"])).remove("q").unwrap_or_default();
+    assert!(found.contains(&"Q04".to_owned()), "{found:?}");
 }
 
 #[test]
