@@ -91,6 +91,7 @@ impl<'de> Deserialize<'de> for MessageId {
     }
 }
 
+/// # The message
 impl<T> Delivery<T> {
     pub(crate) fn new(
         value: T,
@@ -360,7 +361,10 @@ impl<T> Delivery<T> {
     pub fn payload(&self) -> &Bytes {
         &self.bytes
     }
+}
 
+/// # Settle
+impl<T> Delivery<T> {
     /// Records why it failed. A dead letter has the error of its last attempt, up to 1,000 bytes of it.
     ///
     /// # Examples
@@ -534,7 +538,10 @@ impl<T> Delivery<T> {
         let error = cut(&reason);
         settle(self.open.take(), "reject", |_| Settlement::Reject { reason: "rejected", error })
     }
+}
 
+/// # While it is handled
+impl<T> Delivery<T> {
     /// Extends the lease to at least this long from now on; never shortens it. Leases are extended
     /// automatically. Call this only if that is [turned off](crate::Receiver::extend_for), or ends too early.
     ///

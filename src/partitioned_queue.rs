@@ -144,77 +144,28 @@ impl<T: 'static> PartitionedQueue<T> {
         Ok(Self { name: name.into(), partitions, turns: Arc::new(turns), place_of })
     }
 
-    /// The name, as it was given. The names of the partitions add a number.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// assert_eq!(orders.name(), "orders");
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
+    fn of(&self, key: &[u8]) -> &Partition<T> {
+        &self.partitions[partition_of(key, self.partitions.len())]
     }
 
-    /// The lists that takers read, one for each partition, in the order of their numbers.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// for queue in orders.queues() {
-    ///     println!("{}: {} dead letters", queue.name(), queue.dead_letters().len().await?);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn queues(&self) -> impl Iterator<Item = &BlockingQueue<T>> {
-        self.partitions.iter().map(|partition| &partition.ready)
+    /// The partition that has given a ticket. If none has, any of them says so.
+    fn of_ticket(&self, ticket: &Ticket) -> &Partition<T> {
+        let is_its = |partition: &&Partition<T>| partition.delayed.has_given(ticket);
+        self.partitions.iter().find(is_its).unwrap_or(&self.partitions[0])
     }
 
-    /// The delayed queues, one for each partition, in the order of their numbers.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// for queue in orders.delayed_queues() {
-    ///     println!("{} pending", queue.len().await?);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn delayed_queues(&self) -> impl Iterator<Item = &DelayedQueue<T>> {
-        self.partitions.iter().map(|partition| &partition.delayed)
+    fn turn(&self, turns: &AtomicUsize) -> &Partition<T> {
+        &self.partitions[self.next(turns)]
     }
 
-    /// The list of the partition of a key. Payloads that are put there keep their order.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// orders.queue_of("customer-7").put(&17).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn queue_of(&self, key: impl AsRef<[u8]>) -> &BlockingQueue<T> {
-        &self.of(key.as_ref()).ready
+    /// The number of the partition whose turn it is.
+    fn next(&self, turns: &AtomicUsize) -> usize {
+        turns.fetch_add(1, Relaxed) / RUN % self.partitions.len()
     }
+}
 
-    /// The delayed queue of the partition of a key. Jobs by id belong to the partition of their id.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// orders.delayed_queue_of("customer-7").offer(&17, Duration::from_secs(30)).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn delayed_queue_of(&self, key: impl AsRef<[u8]>) -> &DelayedQueue<T> {
-        &self.of(key.as_ref()).delayed
-    }
-
+/// # Offer
+impl<T: 'static> PartitionedQueue<T> {
     /// Puts a payload into the list of one of the partitions, round-robin.
     ///
     /// # Errors
@@ -319,6 +270,94 @@ impl<T: 'static> PartitionedQueue<T> {
         Ok(turns.into_iter().filter_map(|partition| tickets[partition].next()).collect())
     }
 
+    /// Offers many payloads with ids, each in the partition of its id: see [`DelayedQueue::offer_jobs`].
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::offer_jobs`]. The other partitions may have stored their jobs.
+    ///
+    /// # Cancel safety
+    /// As [`DelayedQueue::offer_jobs`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let half_an_hour = Duration::from_secs(1800);
+    /// orders.offer_jobs([("order-17", &17, half_an_hour), ("order-18", &18, half_an_hour)]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn offer_jobs<'a, I: AsRef<[u8]>>(
+        &self,
+        jobs: impl IntoIterator<Item = (I, &'a T, Duration)>,
+    ) -> JobOffer<Vec<Offered>>
+    where
+        T: 'a,
+    {
+        self.partitions[0].delayed.offer_jobs(jobs).among(&self.place_of)
+    }
+}
+
+/// # Take
+impl<T: 'static> PartitionedQueue<T> {
+    /// Takes a payload of any partition: see [`BlockingQueue::take`], with its guarantees.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::take`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::poll_from_any`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let order = orders.take().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn take(&self) -> Result<T> {
+        let taken = self.pop("take", None).await?;
+        taken.ok_or_else(|| self.partitions[0].ready.queue().op("take").failed(OpError::Closed))
+    }
+
+    /// Takes a payload of any partition, or returns `None` if there is none within `timeout`.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_from_any`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::poll_from_any`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// while let Some(order) = orders.poll_timeout(std::time::Duration::from_secs(1)).await? {
+    ///     println!("{order}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
+        self.pop("poll_timeout", Some(timeout)).await
+    }
+
+    async fn pop(&self, verb: &'static str, timeout: Option<Duration>) -> Result<Option<T>> {
+        // Lists of one server are searched in the order in which they are named. Each is the first one now
+        // and then.
+        let first = self.turns.polls.fetch_add(1, Relaxed) % self.partitions.len();
+        let (before, from) = self.partitions.split_at(first);
+        let lists = from.iter().chain(before).map(|partition| partition.ready.queue().keys.clone()).collect();
+        // By the same handle each time, which transfers all of them from then on.
+        let popped = self.partitions[0].ready.poll_lists(verb, timeout, lists).await?;
+        let Some(popped) = popped else { return Ok(None) };
+        let is_its = |partition: &&Partition<T>| partition.ready.queue().keys == popped.keys;
+        let partition = self.partitions.iter().find(is_its).unwrap_or(&self.partitions[0]);
+        partition.ready.payload(verb, Ok(Some(popped)))
+    }
+}
+
+/// # Cancel, reschedule, schedule
+impl<T: 'static> PartitionedQueue<T> {
     /// Removes a pending payload: see [`DelayedQueue::cancel`].
     ///
     /// # Errors
@@ -382,33 +421,6 @@ impl<T: 'static> PartitionedQueue<T> {
         self.of_ticket(ticket).delayed.reschedule_at(ticket, at).await
     }
 
-    /// Offers many payloads with ids, each in the partition of its id: see [`DelayedQueue::offer_jobs`].
-    ///
-    /// # Errors
-    /// As [`DelayedQueue::offer_jobs`]. The other partitions may have stored their jobs.
-    ///
-    /// # Cancel safety
-    /// As [`DelayedQueue::offer_jobs`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// let half_an_hour = Duration::from_secs(1800);
-    /// orders.offer_jobs([("order-17", &17, half_an_hour), ("order-18", &18, half_an_hour)]).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn offer_jobs<'a, I: AsRef<[u8]>>(
-        &self,
-        jobs: impl IntoIterator<Item = (I, &'a T, Duration)>,
-    ) -> JobOffer<Vec<Offered>>
-    where
-        T: 'a,
-    {
-        self.partitions[0].delayed.offer_jobs(jobs).among(&self.place_of)
-    }
-
     /// The job of this id.
     ///
     /// # Examples
@@ -438,62 +450,10 @@ impl<T: 'static> PartitionedQueue<T> {
         let name = name.into();
         self.of(name.as_bytes()).delayed.schedule(name)
     }
+}
 
-    /// Takes a payload of any partition: see [`BlockingQueue::take`], with its guarantees.
-    ///
-    /// # Errors
-    /// As [`BlockingQueue::take`].
-    ///
-    /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::poll_from_any`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// let order = orders.take().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn take(&self) -> Result<T> {
-        let taken = self.pop("take", None).await?;
-        taken.ok_or_else(|| self.partitions[0].ready.queue().op("take").failed(OpError::Closed))
-    }
-
-    /// Takes a payload of any partition, or returns `None` if there is none within `timeout`.
-    ///
-    /// # Errors
-    /// As [`BlockingQueue::poll_from_any`].
-    ///
-    /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::poll_from_any`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// while let Some(order) = orders.poll_timeout(std::time::Duration::from_secs(1)).await? {
-    ///     println!("{order}");
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
-        self.pop("poll_timeout", Some(timeout)).await
-    }
-
-    async fn pop(&self, verb: &'static str, timeout: Option<Duration>) -> Result<Option<T>> {
-        // Lists of one server are searched in the order in which they are named. Each is the first one now
-        // and then.
-        let first = self.turns.polls.fetch_add(1, Relaxed) % self.partitions.len();
-        let (before, from) = self.partitions.split_at(first);
-        let lists = from.iter().chain(before).map(|partition| partition.ready.queue().keys.clone()).collect();
-        // By the same handle each time, which transfers all of them from then on.
-        let popped = self.partitions[0].ready.poll_lists(verb, timeout, lists).await?;
-        let Some(popped) = popped else { return Ok(None) };
-        let is_its = |partition: &&Partition<T>| partition.ready.queue().keys == popped.keys;
-        let partition = self.partitions.iter().find(is_its).unwrap_or(&self.partitions[0]);
-        partition.ready.payload(verb, Ok(Some(popped)))
-    }
-
+/// # Pause and stats
+impl<T: 'static> PartitionedQueue<T> {
     /// Holds back the receivers of all partitions: see [`BlockingQueue::pause`].
     ///
     /// # Errors
@@ -574,27 +534,83 @@ impl<T: 'static> PartitionedQueue<T> {
         let stats = try_join_all(self.queues().map(BlockingQueue::stats)).await?;
         Ok(stats.into_iter().reduce(QueueStats::and).unwrap_or_default())
     }
+}
 
-    fn of(&self, key: &[u8]) -> &Partition<T> {
-        &self.partitions[partition_of(key, self.partitions.len())]
+/// # Its partitions
+impl<T: 'static> PartitionedQueue<T> {
+    /// The name, as it was given. The names of the partitions add a number.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// assert_eq!(orders.name(), "orders");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The partition that has given a ticket. If none has, any of them says so.
-    fn of_ticket(&self, ticket: &Ticket) -> &Partition<T> {
-        let is_its = |partition: &&Partition<T>| partition.delayed.has_given(ticket);
-        self.partitions.iter().find(is_its).unwrap_or(&self.partitions[0])
+    /// The lists that takers read, one for each partition, in the order of their numbers.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// for queue in orders.queues() {
+    ///     println!("{}: {} dead letters", queue.name(), queue.dead_letters().len().await?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn queues(&self) -> impl Iterator<Item = &BlockingQueue<T>> {
+        self.partitions.iter().map(|partition| &partition.ready)
     }
 
-    fn turn(&self, turns: &AtomicUsize) -> &Partition<T> {
-        &self.partitions[self.next(turns)]
+    /// The delayed queues, one for each partition, in the order of their numbers.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// for queue in orders.delayed_queues() {
+    ///     println!("{} pending", queue.len().await?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delayed_queues(&self) -> impl Iterator<Item = &DelayedQueue<T>> {
+        self.partitions.iter().map(|partition| &partition.delayed)
     }
 
-    /// The number of the partition whose turn it is.
-    fn next(&self, turns: &AtomicUsize) -> usize {
-        turns.fetch_add(1, Relaxed) / RUN % self.partitions.len()
+    /// The list of the partition of a key. Payloads that are put there keep their order.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.queue_of("customer-7").put(&17).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn queue_of(&self, key: impl AsRef<[u8]>) -> &BlockingQueue<T> {
+        &self.of(key.as_ref()).ready
+    }
+
+    /// The delayed queue of the partition of a key. Jobs by id belong to the partition of their id.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.delayed_queue_of("customer-7").offer(&17, Duration::from_secs(30)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delayed_queue_of(&self, key: impl AsRef<[u8]>) -> &DelayedQueue<T> {
+        &self.of(key.as_ref()).delayed
     }
 }
 
+/// # Work
 impl<T: Send + 'static> PartitionedQueue<T> {
     /// A worker for all partitions. While all have messages, each has the same share.
     ///

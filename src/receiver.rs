@@ -278,8 +278,8 @@ impl<T: 'static> Receiver<T> {
         self.one(VERB, &receiving, claims).transpose()
     }
 
-    /// Waits for the first message, and receives up to `most` that are ready by then, but no more than 1,000
-    /// and about 1 MB. Each payload is decoded separately. Returns an empty list if `most` is zero.
+    /// Waits for the first message, and receives up to `max` that are ready by then, but no more than 1,000
+    /// and about 1 MB. Each payload is decoded separately. Returns an empty list if `max` is zero.
     ///
     /// # Errors
     /// As [`Receiver::receive`]; [`Decode`](crate::ErrorKind::Decode) is the error of one message.
@@ -301,13 +301,13 @@ impl<T: 'static> Receiver<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn receive_many(&self, most: usize) -> Result<Vec<Result<Delivery<T>>>> {
+    pub async fn receive_many(&self, max: usize) -> Result<Vec<Result<Delivery<T>>>> {
         const VERB: &str = "receive_many";
         let receiving = self.receiving(VERB)?;
-        if most == 0 {
+        if max == 0 {
             return Ok(Vec::new());
         }
-        let claims = receiving.wait(most).await.map_err(|error| self.failed(VERB, error))?;
+        let claims = receiving.wait(max).await.map_err(|error| self.failed(VERB, error))?;
         Ok(claims.into_iter().map(|claim| self.delivery(VERB, &receiving, claim)).collect())
     }
 
@@ -558,10 +558,10 @@ impl<T: 'static> Receiver<T> {
     /// # }
     /// ```
     #[must_use]
-    pub fn keep_dead_letters(self, most: u64, age: Duration) -> Self {
+    pub fn keep_dead_letters(self, max: u64, age: Duration) -> Self {
         self.with(|options| {
             options.dead = DeadMode::Keep;
-            options.dead_letters = (most, age);
+            options.dead_letters = (max, age);
             options.send_to = None;
         })
     }

@@ -128,6 +128,7 @@ pub struct Stopped {
     pub cancelled: u64,
 }
 
+/// # Its queues
 impl<T: Send + 'static> Worker<T> {
     /// A worker for one queue.
     ///
@@ -189,173 +190,10 @@ impl<T: Send + 'static> Worker<T> {
         self.set.push(Box::new(setting));
         self
     }
+}
 
-    /// How many messages are handled at a time, of all queues together: 10 by default.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).concurrency(64);
-    /// # }
-    /// ```
-    pub fn concurrency(mut self, handlers: usize) -> Self {
-        self.concurrency = handlers;
-        self
-    }
-
-    /// After how many failures a message becomes a dead letter: see [`Receiver::max_attempts`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).max_attempts(3);
-    /// # }
-    /// ```
-    pub fn max_attempts(self, attempts: u32) -> Self {
-        self.with(move |receiver| receiver.max_attempts(attempts))
-    }
-
-    /// After how many ended leases a message becomes a dead letter: see [`Receiver::max_losses`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).max_losses(3);
-    /// # }
-    /// ```
-    pub fn max_losses(self, losses: u32) -> Self {
-        self.with(move |receiver| receiver.max_losses(losses))
-    }
-
-    /// How long a message belongs to a process that has died, about: see [`Receiver::lease`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).lease(Duration::from_secs(5));
-    /// # }
-    /// ```
-    pub fn lease(self, lease: Duration) -> Self {
-        self.with(move |receiver| receiver.lease(lease))
-    }
-
-    /// How long a handler may take: 30 minutes by default. After that, its future is dropped, and the message
-    /// has failed.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).timeout(Duration::from_secs(60));
-    /// # }
-    /// ```
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// How long handlers may continue after the signal to stop: 15 s by default. After that, they have a
-    /// second to end.
-    ///
-    /// So by default the stop takes about 16 s if the server answers. If it does not, settling takes up to
-    /// twice the command timeout more (10 s), and so does the [`Client::shutdown`](crate::Client::shutdown)
-    /// that follows: 36 s in all. Kubernetes kills a process after 30 s, unless
-    /// `terminationGracePeriodSeconds` says otherwise.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).grace(Duration::from_secs(5));
-    /// # }
-    /// ```
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
-        self
-    }
-
-    /// How long a failed message waits for its next delivery: see [`Receiver::backoff`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).backoff(redelay::worker::Backoff::fixed(Duration::from_secs(5)));
-    /// # }
-    /// ```
-    pub fn backoff(self, backoff: Backoff) -> Self {
-        self.with(move |receiver| receiver.backoff(backoff.clone()))
-    }
-
-    /// What happens to a message whose payload cannot be decoded: see [`Receiver::on_undecodable`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).on_undecodable(redelay::worker::OnUndecodable::Retry);
-    /// # }
-    /// ```
-    pub fn on_undecodable(mut self, undecodable: OnUndecodable) -> Self {
-        self.undecodable = undecodable;
-        self.with(move |receiver| receiver.on_undecodable(undecodable))
-    }
-
-    /// How many dead letters are kept, and for how long: see [`Receiver::keep_dead_letters`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).keep_dead_letters(10_000, Duration::from_secs(90 * 86_400));
-    /// # }
-    /// ```
-    pub fn keep_dead_letters(self, most: u64, age: Duration) -> Self {
-        self.with(move |receiver| receiver.keep_dead_letters(most, age))
-    }
-
-    /// Deletes messages that would become dead letters: see [`Receiver::discard_dead_letters`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(clicks: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&clicks).discard_dead_letters();
-    /// # }
-    /// ```
-    pub fn discard_dead_letters(self) -> Self {
-        self.with(Receiver::discard_dead_letters)
-    }
-
-    /// Sends dead letters to this queue: see [`Receiver::dead_letters_to`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(orders: redelay::BlockingQueue<i64>, dead: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).dead_letters_to(&dead);
-    /// # }
-    /// ```
-    pub fn dead_letters_to<U: Send + 'static>(self, queue: &BlockingQueue<U>) -> Self {
-        let queue = queue.clone();
-        self.with(move |receiver| receiver.dead_letters_to(&queue))
-    }
-
-    /// Sets a callback for failed attempts: an error, a panic, a timeout, a lost lease, an undecodable
-    /// payload. It should be quick. [`Failure::is_dead`] says whether it was the last one.
-    ///
-    /// Errors of the server that concern no message are not reported here. They are in
-    /// [`ClientStats::last_error`](crate::stats::ClientStats), and in the event `redelay.receives.failing`.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).on_failure(|failure| eprintln!("{failure}"));
-    /// # }
-    /// ```
-    pub fn on_failure(mut self, report: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
-        self.on_failure = Some(Arc::new(report));
-        self
-    }
-
+/// # Run
+impl<T: Send + 'static> Worker<T> {
     /// Runs until the process gets Ctrl-C or SIGTERM. Then it stops receiving, lets handlers continue for the
     /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the
     /// grace. After [`Client::stop_taking`](crate::Client::stop_taking), it ends in the same way.
@@ -520,6 +358,175 @@ impl<T: Send + 'static> Worker<T> {
             released: counts.released.load(Ordering::Relaxed),
             cancelled: counts.cancelled.load(Ordering::Relaxed),
         })
+    }
+}
+
+/// # Settings
+impl<T: Send + 'static> Worker<T> {
+    /// How many messages are handled at a time, of all queues together: 10 by default.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).concurrency(64);
+    /// # }
+    /// ```
+    pub fn concurrency(mut self, handlers: usize) -> Self {
+        self.concurrency = handlers;
+        self
+    }
+
+    /// After how many failures a message becomes a dead letter: see [`Receiver::max_attempts`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).max_attempts(3);
+    /// # }
+    /// ```
+    pub fn max_attempts(self, attempts: u32) -> Self {
+        self.with(move |receiver| receiver.max_attempts(attempts))
+    }
+
+    /// After how many ended leases a message becomes a dead letter: see [`Receiver::max_losses`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).max_losses(3);
+    /// # }
+    /// ```
+    pub fn max_losses(self, losses: u32) -> Self {
+        self.with(move |receiver| receiver.max_losses(losses))
+    }
+
+    /// How long a message belongs to a process that has died, about: see [`Receiver::lease`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).lease(Duration::from_secs(5));
+    /// # }
+    /// ```
+    pub fn lease(self, lease: Duration) -> Self {
+        self.with(move |receiver| receiver.lease(lease))
+    }
+
+    /// How long a handler may take: 30 minutes by default. After that, its future is dropped, and the message
+    /// has failed.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).timeout(Duration::from_secs(60));
+    /// # }
+    /// ```
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How long handlers may continue after the signal to stop: 15 s by default. After that, they have a
+    /// second to end.
+    ///
+    /// So by default the stop takes about 16 s if the server answers. If it does not, settling takes up to
+    /// twice the command timeout more (10 s), and so does the [`Client::shutdown`](crate::Client::shutdown)
+    /// that follows: 36 s in all. Kubernetes kills a process after 30 s, unless
+    /// `terminationGracePeriodSeconds` says otherwise.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).grace(Duration::from_secs(5));
+    /// # }
+    /// ```
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// How long a failed message waits for its next delivery: see [`Receiver::backoff`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).backoff(redelay::worker::Backoff::fixed(Duration::from_secs(5)));
+    /// # }
+    /// ```
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        self.with(move |receiver| receiver.backoff(backoff.clone()))
+    }
+
+    /// What happens to a message whose payload cannot be decoded: see [`Receiver::on_undecodable`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).on_undecodable(redelay::worker::OnUndecodable::Retry);
+    /// # }
+    /// ```
+    pub fn on_undecodable(mut self, undecodable: OnUndecodable) -> Self {
+        self.undecodable = undecodable;
+        self.with(move |receiver| receiver.on_undecodable(undecodable))
+    }
+
+    /// How many dead letters are kept, and for how long: see [`Receiver::keep_dead_letters`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).keep_dead_letters(10_000, Duration::from_secs(90 * 86_400));
+    /// # }
+    /// ```
+    pub fn keep_dead_letters(self, max: u64, age: Duration) -> Self {
+        self.with(move |receiver| receiver.keep_dead_letters(max, age))
+    }
+
+    /// Deletes messages that would become dead letters: see [`Receiver::discard_dead_letters`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(clicks: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&clicks).discard_dead_letters();
+    /// # }
+    /// ```
+    pub fn discard_dead_letters(self) -> Self {
+        self.with(Receiver::discard_dead_letters)
+    }
+
+    /// Sends dead letters to this queue: see [`Receiver::dead_letters_to`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>, dead: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).dead_letters_to(&dead);
+    /// # }
+    /// ```
+    pub fn dead_letters_to<U: Send + 'static>(self, queue: &BlockingQueue<U>) -> Self {
+        let queue = queue.clone();
+        self.with(move |receiver| receiver.dead_letters_to(&queue))
+    }
+
+    /// Sets a callback for failed attempts: an error, a panic, a timeout, a lost lease, an undecodable
+    /// payload. It should be quick. [`Failure::is_dead`] says whether it was the last one.
+    ///
+    /// Errors of the server that concern no message are not reported here. They are in
+    /// [`ClientStats::last_error`](crate::stats::ClientStats), and in the event `redelay.receives.failing`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).on_failure(|failure| eprintln!("{failure}"));
+    /// # }
+    /// ```
+    pub fn on_failure(mut self, report: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
+        self.on_failure = Some(Arc::new(report));
+        self
     }
 }
 

@@ -191,12 +191,12 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn set_max_in_flight(&self, most: Option<u32>) -> Result<()> {
+    pub async fn set_max_in_flight(&self, max: Option<u32>) -> Result<()> {
         let op = self.queue.op("set_max_in_flight");
-        match most {
+        match max {
             Some(0) => Err(op.invalid("a limit of 0 would stop all receivers; use pause() for that")),
-            Some(most) => {
-                self.control(op, Command::new("HSET"), |command| command.arg("most").number(most)).await
+            Some(max) => {
+                self.control(op, Command::new("HSET"), |command| command.arg("most").number(max)).await
             }
             None => self.control(op, Command::new("HDEL"), |command| command.arg("most")).await,
         }

@@ -84,14 +84,14 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(self.payload(verb, Ok(Some(popped)))?.map(|value| (name, value)))
     }
 
-    /// Takes up to `count` payloads from the first of these queues that has any, and returns them with the
+    /// Takes up to `max` payloads from the first of these queues that has any, and returns them with the
     /// name of that queue: Redisson's `pollFirstFromAny` with a count. It waits for the first payload only;
     /// the others are those that are ready in the same queue at that moment. `None` when there was no payload
     /// within the time, which is exact to the millisecond. Works on servers before Redis 7, too. At most
     /// once, as [`BlockingQueue::take`].
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_from_any`], and [`Invalid`](crate::ErrorKind::Invalid) for a count of 0. A
+    /// As [`BlockingQueue::poll_from_any`], and [`Invalid`](crate::ErrorKind::Invalid) for a `max` of 0. A
     /// failure to get more payloads after the first one is not an error.
     ///
     /// # Cancel safety
@@ -115,10 +115,10 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn poll_many_from_any(
         &self,
         timeout: Duration,
-        count: usize,
+        max: usize,
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
-        self.poll_many_of_any("poll_many_from_any", End::Head, timeout, count, others).await
+        self.poll_many_of_any("poll_many_from_any", End::Head, timeout, max, others).await
     }
 
     /// As [`BlockingQueue::poll_many_from_any`], from the tails of the lists: Redisson's `pollLastFromAny`
@@ -147,10 +147,10 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn poll_last_many_from_any(
         &self,
         timeout: Duration,
-        count: usize,
+        max: usize,
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
-        self.poll_many_of_any("poll_last_many_from_any", End::Tail, timeout, count, others).await
+        self.poll_many_of_any("poll_last_many_from_any", End::Tail, timeout, max, others).await
     }
 
     async fn poll_many_of_any(
@@ -158,17 +158,17 @@ impl<T: 'static> BlockingQueue<T> {
         verb: &'static str,
         end: End,
         timeout: Duration,
-        count: usize,
+        max: usize,
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
-        if count == 0 {
-            return Err(self.queue.op(verb).invalid("a count of 0 takes nothing; it must be at least 1"));
+        if max == 0 {
+            return Err(self.queue.op(verb).invalid("a max of 0 takes nothing; it must be at least 1"));
         }
         let Some(first) = self.pop_any(verb, end, timeout, others).await? else { return Ok(None) };
         let name = self.name_of(&first.keys, others);
         let mut popped = vec![first];
-        if count > 1 {
-            let more = Wanted::many(end, popped[0].keys.clone(), count - 1);
+        if max > 1 {
+            let more = Wanted::many(end, popped[0].keys.clone(), max - 1);
             // Whatever happens to the others, the first payload is here.
             popped.extend(self.queue.engine.pops.poll(&self.queue.conn, more).await.ok().flatten());
         }

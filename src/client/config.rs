@@ -76,6 +76,21 @@ pub struct ReplicasConfig {
     pub timeout_ms: u64,
 }
 
+impl ReplicasConfig {
+    /// As [`ClientBuilder::replicas`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use redelay::client::{ClientConfig, ReplicasConfig};
+    /// let mut config = ClientConfig::default();
+    /// config.replicas = Some(ReplicasConfig::new(1, 500));
+    /// ```
+    #[must_use]
+    pub fn new(count: u32, timeout_ms: u64) -> Self {
+        Self { count, timeout_ms }
+    }
+}
+
 /// TLS options, with the names of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -42,16 +42,16 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn set_max_pending(&self, most: Option<u64>) -> Result<()> {
+    pub async fn set_max_pending(&self, max: Option<u64>) -> Result<()> {
         let op = self.queue.op("set_max_pending");
         let control = self.queue.keys.named("control");
-        let command = match most {
+        let command = match max {
             Some(0) => return Err(op.invalid("a limit of 0 would refuse all offers")),
-            Some(most) => Command::new("HSET").arg(control).arg("max_pending").number(most),
+            Some(max) => Command::new("HSET").arg(control).arg("max_pending").number(max),
             None => Command::new("HDEL").arg(control).arg("max_pending"),
         };
         op.call(command.idempotent()).await?;
-        self.batcher.on_limit(most.is_some());
+        self.batcher.on_limit(max.is_some());
         Ok(())
     }
 

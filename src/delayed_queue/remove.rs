@@ -54,12 +54,12 @@ impl<T: 'static> DelayedQueue<T> {
         polled.pop().transpose()
     }
 
-    /// Takes up to `n` payloads, although they are not due yet, in the order in which they were offered. This
-    /// is Redisson's `poll(int)`.
+    /// Takes up to `max` payloads, although they are not due yet, in the order in which they were offered.
+    /// This is Redisson's `poll(int)`.
     ///
     /// Each payload has its own result, so one that does not decode does not affect the others. The client
-    /// polls in parts of 1,000. It returns fewer than `n` payloads if fewer are pending, or if not all parts
-    /// came within the command timeout.
+    /// polls in parts of 1,000. It returns fewer than `max` payloads if fewer are pending, or if not all
+    /// parts came within the command timeout.
     ///
     /// # Errors
     /// As [`DelayedQueue::poll`].
@@ -82,16 +82,16 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "poll")]
-    pub async fn poll_many(&self, n: usize) -> Result<Vec<Result<T>>> {
-        if n == 0 {
+    pub async fn poll_many(&self, max: usize) -> Result<Vec<Result<T>>> {
+        if max == 0 {
             return Ok(Vec::new());
         }
-        self.poll_entries(self.queue.op("poll_many"), n).await
+        self.poll_entries(self.queue.op("poll_many"), max).await
     }
 
-    async fn poll_entries(&self, op: Op<'_>, n: usize) -> Result<Vec<Result<T>>> {
+    async fn poll_entries(&self, op: Op<'_>, max: usize) -> Result<Vec<Result<T>>> {
         op.ensure_open()?;
-        let polled = self.queue.engine.early_polls.poll(&self.queue.conn, &self.queue.keys, n).await;
+        let polled = self.queue.engine.early_polls.poll(&self.queue.conn, &self.queue.keys, max).await;
         let polled = polled.and_then(|held| held.read().ok_or(OpError::Closed));
         let polled = polled.map_err(|error| op.failed(error))?;
         self.queue.engine.early_polls.forget_jobs(&polled);

@@ -99,7 +99,7 @@ impl From<&ListedEntry> for Place {
 }
 
 impl Inspector {
-    /// Reads up to `limit` pending entries in the order in which they were offered, with their scores in the
+    /// Reads up to `max` pending entries in the order in which they were offered, with their scores in the
     /// timeout set. Malformed ones are among them. It goes on behind a place as [`ready`](Self::ready) does.
     ///
     /// The list and the set are read one after the other, so an entry that is transferred in between has no
@@ -122,10 +122,10 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<ListedEntry>> {
         let look = self.look("entries", queue);
-        let elements = look.elements(look.keys.ordered_list(), 1, after, limit).await?;
+        let elements = look.elements(look.keys.ordered_list(), 1, after, max).await?;
         let listed = elements.into_iter().filter_map(|element| {
             let entry = element.items.into_iter().next()?;
             Some((element.index, entry))

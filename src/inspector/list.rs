@@ -33,13 +33,13 @@ impl Element {
 }
 
 impl Look {
-    /// Up to `limit` elements of `width` items each behind this place, from the head on.
+    /// Up to `max` elements of `width` items each behind this place, from the head on.
     pub(super) async fn elements(
         &self,
         list: &Bytes,
         width: usize,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<Element>> {
         let mut from = match after {
             None => 0,
@@ -49,8 +49,8 @@ impl Look {
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut elements, mut size) = (Vec::new(), Size::new());
-        while elements.len() < limit {
-            let most = size.of((limit - elements.len()).saturating_mul(width)).div_ceil(width);
+        while elements.len() < max {
+            let most = size.of((max - elements.len()).saturating_mul(width)).div_ceil(width);
             let page = self.page(list, width, from, most).await?;
             size.has_read(page.iter().flat_map(|element| element.items.iter().map(|item| &item[..])));
             let Some(last) = page.last() else { break };

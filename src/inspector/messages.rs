@@ -28,7 +28,7 @@ impl From<&DeadLetter> for Place {
 }
 
 impl Inspector {
-    /// Reads up to `limit` messages that receivers have now, in the order of their ids, so those that were
+    /// Reads up to `max` messages that receivers have now, in the order of their ids, so those that were
     /// received first for the first time come first. Each call reads all leases, without their messages.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<UnsettledMessage>> {
         let look = self.look("in_flight", queue);
         let keys = look.keys.of_messages();
@@ -65,14 +65,14 @@ impl Inspector {
             leases.filter_map(|lease| Some((member_of(&lease)?.id(), lease))).collect();
         let is_behind = |id: &MessageId| after.as_ref().is_none_or(|after| id.bytes() > after);
         let leases: Vec<_> = leases.into_iter().filter(|(id, _)| is_behind(id)).collect();
-        look.with_records(leases, limit, |lease, record| {
+        look.with_records(leases, max, |lease, record| {
             // A lease of an earlier delivery may be left.
             member_of(lease).is_some_and(|member| member == Member::new(member.id(), record.delivery))
         })
         .await
     }
 
-    /// Reads up to `limit` messages that wait for a retry, in the order in which they are due.
+    /// Reads up to `max` messages that wait for a retry, in the order in which they are due.
     ///
     /// # Errors
     /// As [`in_flight`](Self::in_flight).
@@ -93,22 +93,22 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         mut after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<UnsettledMessage>> {
         let look = self.look("waiting", queue);
         let keys = look.keys.of_messages();
         let mut messages = Vec::new();
-        while messages.len() < limit {
-            let members = look.members(&keys.retries, after, limit - messages.len()).await?;
+        while messages.len() < max {
+            let members = look.members(&keys.retries, after, max - messages.len()).await?;
             let Some(last) = members.last() else { break };
             after = Some(Place::in_set(&last.score, &last.member));
             let waiting = members.into_iter().filter_map(|member| Some((id_of(&member)?, member))).collect();
-            messages.extend(look.with_records(waiting, limit - messages.len(), |_, _| true).await?);
+            messages.extend(look.with_records(waiting, max - messages.len(), |_, _| true).await?);
         }
         Ok(messages)
     }
 
-    /// Reads up to `limit` dead letters, the oldest first.
+    /// Reads up to `max` dead letters, the oldest first.
     ///
     /// # Errors
     /// As [`in_flight`](Self::in_flight).
@@ -129,13 +129,13 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         mut after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<DeadLetter>> {
         let look = self.look("dead_letters", queue);
         let keys = look.keys.of_messages();
         let mut letters = Vec::new();
-        while letters.len() < limit {
-            let members = look.members(&keys.dead, after, limit - letters.len()).await?;
+        while letters.len() < max {
+            let members = look.members(&keys.dead, after, max - letters.len()).await?;
             let Some(last) = members.last() else { break };
             after = Some(Place::in_set(&last.score, &last.member));
             let ids: Vec<_> = members.iter().map(|member| member.member.clone()).collect();
@@ -149,18 +149,18 @@ impl Inspector {
 }
 
 impl Look {
-    /// Reads the records of these messages: of up to `limit` that have one which `is_it` accepts.
+    /// Reads the records of these messages: of up to `max` that have one which `is_it` accepts.
     async fn with_records(
         &self,
         messages: Vec<(MessageId, InSet)>,
-        limit: usize,
+        max: usize,
         is_it: impl Fn(&InSet, &Record) -> bool,
     ) -> Result<Vec<UnsettledMessage>> {
         let records = self.keys.of_messages().messages;
         let clock = self.millis().await?;
         let (mut found, mut left) = (Vec::new(), &messages[..]);
-        while !left.is_empty() && found.len() < limit {
-            let ids: Vec<_> = left.iter().take(limit - found.len()).map(|(id, _)| id.bytes()).collect();
+        while !left.is_empty() && found.len() < max {
+            let ids: Vec<_> = left.iter().take(max - found.len()).map(|(id, _)| id.bytes()).collect();
             let values = self.values(&records, &ids).await?;
             let (read, rest) = left.split_at(values.len().clamp(1, left.len()));
             left = rest;

@@ -126,7 +126,7 @@ fn due_of(score: &str) -> Option<u64> {
 }
 
 impl Inspector {
-    /// Reads up to `limit` pending entries in the order in which they are due, from the first one or behind a
+    /// Reads up to `max` pending entries in the order in which they are due, from the first one or behind a
     /// place. Malformed ones are among them.
     ///
     /// # Errors
@@ -148,10 +148,10 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<PendingEntry>> {
         let look = self.look("pending", queue);
-        let members = look.members(look.keys.timeout_set(), after, limit).await?;
+        let members = look.members(look.keys.timeout_set(), after, max).await?;
         Ok(members.into_iter().map(|member| PendingEntry::new(&look.keys, member)).collect())
     }
 }

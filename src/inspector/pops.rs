@@ -21,7 +21,7 @@ impl From<&UnconfirmedPop> for Place {
 }
 
 impl Inspector {
-    /// Reads up to `limit` pops whose replies no client has confirmed, of any age, the oldest first. Those of
+    /// Reads up to `max` pops whose replies no client has confirmed, of any age, the oldest first. Those of
     /// the last 20 ms are in flight, most likely; older ones are of processes that have died. Each call reads
     /// the copies of all pops, because their order is that of their ids.
     ///
@@ -44,7 +44,7 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<UnconfirmedPop>> {
         let look = self.look("unconfirmed_pops", queue);
         let after = match after {
@@ -67,7 +67,7 @@ impl Inspector {
                     && let Some(pop) = UnconfirmedPop::read(id, copy, clock)
                 {
                     pops.insert(id.clone(), pop);
-                    if pops.len() > limit {
+                    if pops.len() > max {
                         pops.pop_last();
                     }
                 }

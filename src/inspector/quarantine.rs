@@ -13,7 +13,7 @@ impl From<&Quarantined> for Place {
 }
 
 impl Inspector {
-    /// Reads up to `limit` entries of the quarantine, the oldest first.
+    /// Reads up to `max` entries of the quarantine, the oldest first.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
@@ -34,10 +34,10 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<Quarantined>> {
         let look = self.look("quarantine", queue);
-        let elements = look.elements(look.keys.quarantine(), 2, after, limit).await?;
+        let elements = look.elements(look.keys.quarantine(), 2, after, max).await?;
         let row = |element: super::list::Element| {
             let [score, entry] = element.items.try_into().ok()?;
             Some(Quarantined::alone(look.keys.target().clone(), score, entry, element.index))

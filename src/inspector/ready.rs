@@ -46,7 +46,7 @@ impl fmt::Debug for ReadyPayload {
 }
 
 impl Inspector {
-    /// Reads up to `limit` payloads that takers can take, from the head of the list or behind a place.
+    /// Reads up to `max` payloads that takers can take, from the head of the list or behind a place.
     ///
     /// If more than 1,000 payloads in front of the place have been taken since it was read, the reading
     /// begins at the head again, and some may be returned twice. Equal payloads cannot be told apart: if
@@ -69,13 +69,13 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<ReadyPayload>> {
         let look = self.look("ready", queue);
-        Ok(payloads(look.elements(look.keys.target(), 1, after, limit).await?))
+        Ok(payloads(look.elements(look.keys.target(), 1, after, max).await?))
     }
 
-    /// Reads up to `limit` payloads of the inbox: they were moved there for a waiting receiver, and no
+    /// Reads up to `max` payloads of the inbox: they were moved there for a waiting receiver, and no
     /// receiver has claimed them yet. That takes a round trip usually.
     ///
     /// # Errors
@@ -95,10 +95,10 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<ReadyPayload>> {
         let look = self.look("inbox", queue);
-        Ok(payloads(look.elements(&look.keys.of_messages().inbox, 1, after, limit).await?))
+        Ok(payloads(look.elements(&look.keys.of_messages().inbox, 1, after, max).await?))
     }
 }
 

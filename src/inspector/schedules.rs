@@ -25,7 +25,7 @@ impl<T> From<&StoredSchedule<T>> for Place {
 }
 
 impl Inspector {
-    /// Reads up to `limit` schedules in the order of their names, with the payloads that they offer. A
+    /// Reads up to `max` schedules in the order of their names, with the payloads that they offer. A
     /// schedule that cannot be read is an error. Each call reads all names. `is_running` may be true for up
     /// to a minute after a run was taken by [`take`](crate::BlockingQueue::take) or a Java service.
     ///
@@ -48,7 +48,7 @@ impl Inspector {
         &self,
         queue: impl AsRef<[u8]>,
         after: Option<Place>,
-        limit: usize,
+        max: usize,
     ) -> Result<Vec<Result<StoredSchedule<Bytes>>>> {
         let look = self.look("schedules", queue);
         let [names, records] = look.keys.schedules();
@@ -60,7 +60,7 @@ impl Inspector {
         let members = look.members(&names, None, usize::MAX).await?.into_iter();
         let named: BTreeMap<_, _> = members.map(|named| (named.member, named.score)).collect();
         let is_behind = |name: &Bytes| after.as_ref().is_none_or(|after| name > after);
-        let named: Vec<_> = named.into_iter().filter(|(name, _)| is_behind(name)).take(limit).collect();
+        let named: Vec<_> = named.into_iter().filter(|(name, _)| is_behind(name)).take(max).collect();
         let fields: Vec<_> = named.iter().map(|(name, _)| name.clone()).collect();
         let contents = look.all_values(&records, &fields).await?;
         let schedules = named.into_iter().zip(contents).filter_map(|((name, score), bytes)| {

@@ -39,21 +39,16 @@ fn number(score: &[u8]) -> f64 {
 }
 
 impl Look {
-    /// Up to `limit` members behind this place, in the order of scores. Calls `goes_on` with each page.
-    pub(super) async fn members(
-        &self,
-        set: &Bytes,
-        after: Option<Place>,
-        limit: usize,
-    ) -> Result<Vec<Member>> {
+    /// Up to `max` members behind this place, in the order of scores. Calls `goes_on` with each page.
+    pub(super) async fn members(&self, set: &Bytes, after: Option<Place>, max: usize) -> Result<Vec<Member>> {
         let mut read = match after {
             None => None,
             Some(Place(Inner::Score { score, member })) => Some(Member { score, member }),
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut members, mut size) = (Vec::new(), Size::new());
-        while members.len() < limit {
-            let most = size.of(limit - members.len());
+        while members.len() < max {
+            let most = size.of(max - members.len());
             let page = match &read {
                 None => self.by_rank(set, 0, most).await?,
                 Some(read) => self.behind(set, read, most).await?,

@@ -7,6 +7,7 @@ use crate::DelayedQueue;
 use crate::delayed_queue::{Cancelled, JobState};
 use crate::error::Result;
 
+/// # Many jobs by id
 impl<T: 'static> PartitionedQueue<T> {
     /// The states of the jobs of these ids: see [`DelayedQueue::job_states`]. One call for each partition
     /// that has any of them.

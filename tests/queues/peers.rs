@@ -21,8 +21,9 @@ async fn sixteen_processes_call_for_each_entry_about_once() {
             client.delayed_queue(&client.blocking_queue("q", codec::Long))
         })
         .collect();
-    until_async("all transfer", || async { server.subscribers("redisson_delay_queue_channel:{q}") == 16 })
-        .await;
+    // Valkey 9.1 counts the subscribers of a channel wrongly from 16 on.
+    let subscribed = || server.get::<String, _>(["CLIENT", "LIST"]).matches(" sub=1 ").count();
+    until_async("all transfer", || async { subscribed() == 16 }).await;
     let numbers: Vec<i64> = (0..ENTRIES as i64).collect();
     let offers = numbers.iter().map(|n| (n, ms(1_000 + *n as u64)));
     queues[0].offer_all(offers).await.expect("offers");

@@ -1,5 +1,7 @@
 //! The traces of OpenTelemetry that travel with jobs.
 
+use std::sync::{Arc, Mutex};
+
 use opentelemetry::trace::{SpanKind, TracerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use redelay::delayed_queue::Offered;
@@ -7,7 +9,8 @@ use redelay_fixture::Server;
 use redelay_support::{HOUR, NOTES, ms, soon, text_queues};
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
 
 /// The span of this name.
 fn find<'a>(spans: &'a [SpanData], name: &str) -> &'a SpanData {
@@ -71,4 +74,44 @@ async fn the_span_of_a_handler_is_linked_to_that_of_the_offer() {
         handled.iter().filter(has).count()
     };
     assert_eq!(with_field("mine"), 1);
+}
+
+/// A call of a client may be for several callers, and one of them carries it out. What it reports belongs to
+/// none of their spans.
+#[tokio::test]
+async fn events_of_a_client_are_in_no_span_of_a_caller() {
+    let exporter = InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+    let events = Events::default();
+    let subscriber = tracing_subscriber::registry().with(layer).with(events.clone());
+    async {
+        let server = Server::start();
+        let (client, ready, _delayed) = text_queues(&server).await;
+        let receiver = ready.receiver();
+        let request = async {
+            ready.put("wrong").await.unwrap();
+            let delivery = soon(receiver.receive()).await.unwrap();
+            delivery.reject("no").await.unwrap();
+        };
+        request.instrument(tracing::info_span!("request")).await;
+        client.shutdown().await;
+    }
+    .with_subscriber(subscriber)
+    .await;
+    let reported = events.0.lock().unwrap().clone();
+    assert!(reported.contains(&"redelay.dead_letters"), "{reported:?}");
+    let spans = exporter.get_finished_spans().unwrap();
+    let request = find(&spans, "request");
+    assert!(request.events.is_empty(), "{:?}", request.events);
+}
+
+/// The names of all events.
+#[derive(Clone, Default)]
+struct Events(Arc<Mutex<Vec<&'static str>>>);
+
+impl<S: tracing::Subscriber> Layer<S> for Events {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        self.0.lock().unwrap().push(event.metadata().name());
+    }
 }

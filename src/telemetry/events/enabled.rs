@@ -11,18 +11,18 @@ use crate::wire::message::MessageId;
 
 /// A transfer failed and will be retried.
 pub(crate) fn transfer_failing(keys: &Keys, error: &dyn Display) {
-    warn!(name: "redelay.transfer.failing", target: "redelay", queue = %name(keys), %error, "transfer failing, retrying");
+    warn!(name: "redelay.transfer.failing", target: "redelay", parent: None, queue = %name(keys), %error, "transfer failing, retrying");
 }
 
 /// The first transfer that succeeded after failed ones.
 pub(crate) fn transfer_recovered(keys: &Keys) {
-    info!(name: "redelay.transfer.recovered", target: "redelay", queue = %name(keys), "transfer recovered");
+    info!(name: "redelay.transfer.recovered", target: "redelay", parent: None, queue = %name(keys), "transfer recovered");
 }
 
 /// Malformed entries were quarantined, for the first time in this queue.
 pub(crate) fn quarantined(keys: &Keys, entries: i64) {
     warn!(
-        name: "redelay.quarantined", target: "redelay", queue = %name(keys), entries,
+        name: "redelay.quarantined", target: "redelay", parent: None, queue = %name(keys), entries,
         "malformed entries quarantined; further entries are counted, not logged"
     );
 }
@@ -32,31 +32,31 @@ pub(crate) fn quarantined(keys: &Keys, entries: i64) {
 pub(crate) fn schedule_failing(keys: &Keys, schedule: &str, error: &str) {
     let queue = name(keys);
     if schedule.is_empty() {
-        warn!(name: "redelay.schedule.failing", target: "redelay", %queue, schedule, error, "schedules cannot be read");
+        warn!(name: "redelay.schedule.failing", target: "redelay", parent: None, %queue, schedule, error, "schedules cannot be read");
     } else {
-        warn!(name: "redelay.schedule.failing", target: "redelay", %queue, schedule, error, "a schedule does not run");
+        warn!(name: "redelay.schedule.failing", target: "redelay", parent: None, %queue, schedule, error, "a schedule does not run");
     }
 }
 
 /// The user lacks permissions for some calls. Looked at once, with the first queue of a client.
 pub(crate) fn permissions_missing(keys: &Keys, missing: &str) {
-    warn!(name: "redelay.permissions.missing", target: "redelay", queue = %name(keys), missing, "permissions are missing");
+    warn!(name: "redelay.permissions.missing", target: "redelay", parent: None, queue = %name(keys), missing, "permissions are missing");
 }
 
 /// The first attempt to connect failed and will be retried.
 pub(crate) fn connecting_failing(server: &str, error: &str) {
-    warn!(name: "redelay.connection.failing", target: "redelay", server, error, "no connection yet, retrying");
+    warn!(name: "redelay.connection.failing", target: "redelay", parent: None, server, error, "no connection yet, retrying");
 }
 
 /// A client has connected.
 pub(crate) fn connected(server: &str, version: &str) {
-    info!(name: "redelay.connected", target: "redelay", server, version, "connected");
+    info!(name: "redelay.connected", target: "redelay", parent: None, server, version, "connected");
 }
 
 /// The server deletes keys when its memory is full.
 pub(crate) fn evicts(server: &str, policy: &str) {
     warn!(
-        name: "redelay.eviction", target: "redelay", server, policy,
+        name: "redelay.eviction", target: "redelay", parent: None, server, policy,
         "the server deletes keys, queues included, when its memory is full; set maxmemory-policy to noeviction"
     );
 }
@@ -64,35 +64,35 @@ pub(crate) fn evicts(server: &str, policy: &str) {
 /// The server has no append-only file. Many run without one on purpose.
 pub(crate) fn has_no_aof(server: &str) {
     info!(
-        name: "redelay.aof.off", target: "redelay", server,
+        name: "redelay.aof.off", target: "redelay", parent: None, server,
         "the server has no append-only file: after a restart, it has what its last snapshot has"
     );
 }
 
 /// The first blocking pop that succeeded after failed ones.
 pub(crate) fn pops_recovered() {
-    info!(name: "redelay.pops.recovered", target: "redelay", "blocking pops recovered");
+    info!(name: "redelay.pops.recovered", target: "redelay", parent: None, "blocking pops recovered");
 }
 
 /// Blocking pops fail and will be retried.
 pub(crate) fn pops_failing(error: &dyn Display) {
-    warn!(name: "redelay.pops.failing", target: "redelay", %error, "blocking pops failing, retrying");
+    warn!(name: "redelay.pops.failing", target: "redelay", parent: None, %error, "blocking pops failing, retrying");
 }
 
 /// The server refuses what a receiver asks for. It will be retried.
 pub(crate) fn receives_failing(keys: &Keys, error: &dyn Display) {
-    warn!(name: "redelay.receives.failing", target: "redelay", queue = %name(keys), %error, "receives failing, retrying");
+    warn!(name: "redelay.receives.failing", target: "redelay", parent: None, queue = %name(keys), %error, "receives failing, retrying");
 }
 
 /// The first receive that the server accepted after refused ones.
 pub(crate) fn receives_recovered(keys: &Keys) {
-    info!(name: "redelay.receives.recovered", target: "redelay", queue = %name(keys), "receives recovered");
+    info!(name: "redelay.receives.recovered", target: "redelay", parent: None, queue = %name(keys), "receives recovered");
 }
 
 /// An entry was overdue, and this client did nothing although the server answered.
 pub(crate) fn transfer_stalled(keys: &Keys) {
     warn!(
-        name: "redelay.transfer.stalled", target: "redelay", queue = %name(keys),
+        name: "redelay.transfer.stalled", target: "redelay", parent: None, queue = %name(keys),
         "entries were overdue and no client had moved them, moving them now"
     );
 }
@@ -100,25 +100,25 @@ pub(crate) fn transfer_stalled(keys: &Keys) {
 /// The server refused the look for overdue entries.
 pub(crate) fn look_failing(server: &str, error: &dyn Display) {
     warn!(
-        name: "redelay.look.failing", target: "redelay", server, %error,
+        name: "redelay.look.failing", target: "redelay", parent: None, server, %error,
         "cannot look for overdue entries, retrying"
     );
 }
 
 /// The server refused a subscription to a queue's announcements. Only sweeps find entries of that queue.
 pub(crate) fn announcements_failing(error: &dyn Display) {
-    warn!(name: "redelay.announcements.failing", target: "redelay", %error, "announcements failing, retrying");
+    warn!(name: "redelay.announcements.failing", target: "redelay", parent: None, %error, "announcements failing, retrying");
 }
 
 /// All queues are subscribed to their announcements, after some were not.
 pub(crate) fn announcements_back() {
-    info!(name: "redelay.announcements.recovered", target: "redelay", "announcements recovered");
+    info!(name: "redelay.announcements.recovered", target: "redelay", parent: None, "announcements recovered");
 }
 
 /// A payload that no taker read could not be returned to its list yet.
 pub(crate) fn return_to_list_failing(keys: &Keys, error: &dyn Display) {
     warn!(
-        name: "redelay.return_to_list.failing", target: "redelay", queue = %name(keys), %error,
+        name: "redelay.return_to_list.failing", target: "redelay", parent: None, queue = %name(keys), %error,
         "returning an unread payload failed, retrying"
     );
 }
@@ -126,7 +126,7 @@ pub(crate) fn return_to_list_failing(keys: &Keys, error: &dyn Display) {
 /// A connection was lost and is being replaced. `queue` is empty if it is for several queues.
 pub(crate) fn connection_lost(connection: &str, queue: &str, server: &impl Display, error: &impl Display) {
     warn!(
-        name: "redelay.connection.lost", target: "redelay", connection, queue, %server, %error,
+        name: "redelay.connection.lost", target: "redelay", parent: None, connection, queue, %server, %error,
         "connection lost, reconnecting"
     );
 }
@@ -134,7 +134,7 @@ pub(crate) fn connection_lost(connection: &str, queue: &str, server: &impl Displ
 /// There is another reason why a lost connection cannot be replaced, and no retry may change it.
 pub(crate) fn connection_refused(connection: &str, queue: &str, server: &impl Display, error: &impl Display) {
     warn!(
-        name: "redelay.connection.refused", target: "redelay", connection, queue, %server, %error,
+        name: "redelay.connection.refused", target: "redelay", parent: None, connection, queue, %server, %error,
         "cannot reconnect, retrying"
     );
 }
@@ -142,7 +142,7 @@ pub(crate) fn connection_refused(connection: &str, queue: &str, server: &impl Di
 /// A lost connection was replaced.
 pub(crate) fn connection_back(connection: &str, queue: &str, server: &impl Display) {
     info!(
-        name: "redelay.connection.recovered", target: "redelay", connection, queue, %server,
+        name: "redelay.connection.recovered", target: "redelay", parent: None, connection, queue, %server,
         "connection recovered"
     );
 }
@@ -150,7 +150,7 @@ pub(crate) fn connection_back(connection: &str, queue: &str, server: &impl Displ
 /// The sentinels name another master.
 pub(crate) fn master_changed(group: &str, old: &impl std::fmt::Display, new: &impl std::fmt::Display) {
     warn!(
-        name: "redelay.master.changed", target: "redelay", master = group, from = %old, to = %new,
+        name: "redelay.master.changed", target: "redelay", parent: None, master = group, from = %old, to = %new,
         "the sentinels name another master"
     );
 }
@@ -158,7 +158,7 @@ pub(crate) fn master_changed(group: &str, old: &impl std::fmt::Display, new: &im
 /// Other servers of a cluster serve its slots.
 pub(crate) fn masters_changed(gone: &str, masters: &str) {
     warn!(
-        name: "redelay.cluster.changed", target: "redelay", gone, masters,
+        name: "redelay.cluster.changed", target: "redelay", parent: None, gone, masters,
         "the masters of the cluster have changed"
     );
 }
@@ -166,7 +166,7 @@ pub(crate) fn masters_changed(gone: &str, masters: &str) {
 /// A timer was this late, so leases were not extended in time.
 pub(crate) fn runtime_blocked(keys: &Keys, late: std::time::Duration) {
     warn!(
-        name: "redelay.runtime.blocked", target: "redelay", queue = %name(keys), late_ms = late.as_millis() as u64,
+        name: "redelay.runtime.blocked", target: "redelay", parent: None, queue = %name(keys), late_ms = late.as_millis() as u64,
         "the runtime was blocked, leases may have ended; use spawn_blocking for work that blocks"
     );
 }
@@ -174,36 +174,36 @@ pub(crate) fn runtime_blocked(keys: &Keys, late: std::time::Duration) {
 /// Several calls of a receiver in a row took longer than its lease allows.
 pub(crate) fn receiver_far(keys: &Keys, round_trip: std::time::Duration) {
     warn!(
-        name: "redelay.receiver.far", target: "redelay", queue = %name(keys),
+        name: "redelay.receiver.far", target: "redelay", parent: None, queue = %name(keys),
         round_trip_ms = round_trip.as_millis() as u64, "round trips take too long for this lease; use a longer one"
     );
 }
 
 /// Leases ended without being settled or extended. Their messages are delivered again, or are dead letters.
 pub(crate) fn leases_ended(keys: &Keys, messages: u64) {
-    warn!(name: "redelay.leases.ended", target: "redelay", queue = %name(keys), messages, "leases ended, redelivering");
+    warn!(name: "redelay.leases.ended", target: "redelay", parent: None, queue = %name(keys), messages, "leases ended, redelivering");
 }
 
 /// Messages became dead letters.
 pub(crate) fn dead_letters(keys: &Keys, messages: u64) {
-    warn!(name: "redelay.dead_letters", target: "redelay", queue = %name(keys), messages, "messages became dead letters");
+    warn!(name: "redelay.dead_letters", target: "redelay", parent: None, queue = %name(keys), messages, "messages became dead letters");
 }
 
 /// Jobs expired before anybody began with them. They are gone, or dead letters.
 pub(crate) fn jobs_expired(keys: &Keys, jobs: u64) {
-    warn!(name: "redelay.jobs.expired", target: "redelay", queue = %name(keys), jobs, "jobs expired");
+    warn!(name: "redelay.jobs.expired", target: "redelay", parent: None, queue = %name(keys), jobs, "jobs expired");
 }
 
 /// Dead letters were removed because there were more than the receiver keeps, or they were older.
 pub(crate) fn dead_letters_removed(keys: &Keys, messages: u64) {
-    info!(name: "redelay.dead_letters.removed", target: "redelay", queue = %name(keys), messages, "dead letters removed");
+    info!(name: "redelay.dead_letters.removed", target: "redelay", parent: None, queue = %name(keys), messages, "dead letters removed");
 }
 
 /// Keys that belong together did not agree. What had no content any more is gone, and what could be listed
 /// again is.
 pub(crate) fn keys_disagreed(keys: &Keys, what: &str, gone: u64, restored: u64) {
     warn!(
-        name: "redelay.keys.disagreed", target: "redelay", queue = %name(keys), what, gone, restored,
+        name: "redelay.keys.disagreed", target: "redelay", parent: None, queue = %name(keys), what, gone, restored,
         "keys that belong together did not agree: one of them, or a part of it, was deleted"
     );
 }
@@ -212,7 +212,7 @@ pub(crate) fn keys_disagreed(keys: &Keys, what: &str, gone: u64, restored: u64) 
 /// and this client does not use them.
 pub(crate) fn foreign_fields(keys: &Keys, what: &str, fields: u64) {
     warn!(
-        name: "redelay.keys.foreign", target: "redelay", queue = %name(keys), what, fields,
+        name: "redelay.keys.foreign", target: "redelay", parent: None, queue = %name(keys), what, fields,
         "a key of the queue has fields that this version of redelay does not know; they are left alone"
     );
 }
@@ -220,7 +220,7 @@ pub(crate) fn foreign_fields(keys: &Keys, what: &str, fields: u64) {
 /// Dead letters could not be sent to another queue yet.
 pub(crate) fn forward_failing(keys: &Keys, error: &dyn Display) {
     warn!(
-        name: "redelay.forward.failing", target: "redelay", queue = %name(keys), %error,
+        name: "redelay.forward.failing", target: "redelay", parent: None, queue = %name(keys), %error,
         "sending dead letters on failed, retrying"
     );
 }
@@ -228,7 +228,7 @@ pub(crate) fn forward_failing(keys: &Keys, error: &dyn Display) {
 /// No receiver has given a sign of life for long, so what they left was given back to the target.
 pub(crate) fn abandoned_released(keys: &Keys, messages: u64) {
     warn!(
-        name: "redelay.abandoned.released", target: "redelay", queue = %name(keys), messages,
+        name: "redelay.abandoned.released", target: "redelay", parent: None, queue = %name(keys), messages,
         "a queue has no receivers any more; what they left is ready again"
     );
 }
