@@ -6,7 +6,7 @@
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) per entry; and a pass over the ordered list, unless the entries are its first, or few. No more than the time
---        budget, or what takes one step longer
+--        budget, or what takes one step longer: of a list that was rebuilt, to read all of it
 -- If one entry is due, or few are and the list is short, each of them is removed by an LREM: see transfer/few.lua. So are long
 -- entries. Otherwise a call looks for the first due entries in the ordered list, takes out what it finds, moves as many of these
 -- as there is time for, and brings the others to the list's front, in the order of their due times, where a later call finds them
@@ -38,7 +38,9 @@
 --                                  the list
 --   R + p   the first p elements   takes out what is due from p    R + p, if the time ended; -R, at the end
 --           are not due            on                              of the list; p, if too many are not due
---   -R      the list was rebuilt   reads the whole list, and       -R; p, if the time ended before that;
+--   0       many are due, and the  as the next one                 as the next one
+--           list is short
+--   -R      the list was rebuilt   reads the whole list, and       -R; p, if it has too many bytes for that;
 --                                  moves the first due entries     0, if all were moved
 --
 -- p does not count what was moved. n also counts due entries that are not in the list at all. R is REBUILD. If a call
@@ -123,7 +125,10 @@ local function rebuild(from, is_first)
     end
     local at, ended = take_due_out(search, from, budget)
     keep_expiry(ttl)
-    return ended == 'end' and -REBUILD or ended == 'time' and REBUILD + at or at
+    if ended == 'time' then
+        return REBUILD + at
+    end
+    return (ended == 'end' or redis.call('LLEN', KEYS.ordered_list) <= WHOLE) and -REBUILD or at
 end
 
 local function move_rebuilt()
@@ -159,15 +164,17 @@ local function begin()
     local is_sparse = ended == 'sparse' or ended == 'time' and #search.found * DENSE < #search.not_due
     if is_sparse and is_to_rebuild(length, due_count) then
         return rebuild(0, true)
-    elseif ended == 'sparse' then
+    end
+    local is_readable_whole = is_sparse and is_readable(search, due_count)
+    if ended == 'sparse' then
         local most_found, behind = search_tail(search, budget / 2)
-        if not most_found then
-            -- By the lengths of those that were read.
-            local is_short = length <= 2 * MOST_KEPT and length * search.read_bytes <= 2 * KEPT_BYTES * search.read
-            return due_count >= BULK and is_short and move_rebuilt() or continue_pass(0)
+        if most_found then
+            move_found(behind, #search.due - #search.found <= FEW and 'searched' or nil)
+            return 0
         end
-        move_found(behind, #search.due - #search.found <= FEW and 'searched' or nil)
-        return 0
+        return is_readable_whole and move_rebuilt() or continue_pass(0)
+    elseif is_readable_whole then
+        return move_rebuilt()
     end
     local ahead = 0
     while search.position[ahead + 1] do

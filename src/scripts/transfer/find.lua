@@ -1,5 +1,5 @@
 -- Finds due entries in the ordered list. A part of transfer.lua.
--- Provides  CHUNK, FEW, READ_BYTES, DUE_BYTES, new_search, read_due, read_chunk, is_late, time_to_set, search_front,
+-- Provides  CHUNK, FEW, WALK, READ_BYTES, DUE_BYTES, new_search, read_due, read_chunk, is_late, time_to_set, search_front,
 --           search_on, search_tail
 -- Uses      spent of parts/clock.lua
 -- A search is a table:
@@ -16,6 +16,7 @@
 --                       are due but not looked for, or are there twice. nil where the search does not keep them
 local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 local FEW = 32 -- up to this many entries are cheaper to remove by one LREM each than by a pass over the list
+local WALK = 250000 -- elements of the list that the LREMs of a call pass, about, if it has no time for more
 local DENSE = 4 -- the list's front is rewritten only if it has no more than this many other elements for each due entry
 local SAMPLE = 100 -- entries whose lengths are measured
 local READ_BYTES = 2 ^ 20 -- of the list, read at a time, about

@@ -1,5 +1,5 @@
 -- Takes all due entries out of the ordered list before they are moved. A part of transfer.lua.
--- Provides  REBUILD, BULK, MOST_KEPT, KEPT_BYTES, WHOLE, WHOLE_BYTES, is_to_rebuild, mark, unmark, one_by_one, take_due_out
+-- Provides  REBUILD, BULK, WHOLE, WHOLE_BYTES, is_to_rebuild, is_readable, mark, unmark, one_by_one, take_due_out
 -- Uses      a search, see transfer/find.lua; cut_front of transfer/take_out.lua, spent of parts/clock.lua, now of parts/now.lua
 -- Redisson and redelay deliver what the timeout set has, so an overdue entry may be missing in the list. What is only in the list
 -- stays there. Others change the queue between two calls:
@@ -12,9 +12,9 @@
 local REBUILD = 2 ^ 40 -- cursors from here on
 local BULK = 10000 -- due entries in the list from which on it is rebuilt
 local MOST_KEPT, KEPT_BYTES = 20000, 8 * 2 ^ 20 -- not due when a rebuild begins, at most
-local WHOLE, WHOLE_BYTES = 5 * MOST_KEPT, 5 * KEPT_BYTES -- with what others offer until it ends, at most
+local MUCH, MUCH_BYTES = 2 * MOST_KEPT, 2 * KEPT_BYTES -- with what others offer meanwhile: then a rebuild is given up
+local WHOLE, WHOLE_BYTES = 5 * MOST_KEPT, 5 * KEPT_BYTES -- and while each call reads the whole list
 local LEAST_READ = 8000 -- elements that a call reads whatever the clock says
-local WALK = 250000 -- elements of the list that the LREMs of a call pass, about
 local MARKED_MS = 600000 -- if the client dies, its mark stays so long
 local LENGTHS = 100 -- entries that are not due whose lengths are measured
 
@@ -39,6 +39,15 @@ local function is_to_rebuild(length, due_count)
     end
     local others = redis.call('ZCOUNT', KEYS.timeout_set, string.format('(%.3f', now / 1000), '+inf')
     return math.max(others, length - due_count) <= MOST_KEPT and length - others >= BULK and not are_long(others, due_count)
+end
+
+-- Whether each call is to read the whole list: many entries are due, and it is short, judged by what was read of it. If it was
+-- rebuilt, and the cursor is lost, due entries are missing in it: then it may be as long as after that.
+local function is_readable(search, due_count)
+    local ttl = redis.pcall('PTTL', KEYS.rebuild)
+    local is_rebuilt = type(ttl) == 'number' and ttl > 0
+    local most, most_bytes = is_rebuilt and WHOLE or MUCH, is_rebuilt and WHOLE_BYTES or MUCH_BYTES
+    return (is_rebuilt or due_count >= BULK) and search.length <= most and search.length * search.read_bytes <= most_bytes * search.read
 end
 
 -- Says to those that compare the list with the set that due entries may be missing. Returns false if that is not permitted.
@@ -67,7 +76,7 @@ local function take_due_out(search, from, time)
         kept_bytes = kept_bytes + #element
     end
     local function is_much()
-        return #kept > WHOLE or kept_bytes > WHOLE_BYTES
+        return #kept > MUCH or kept_bytes > MUCH_BYTES
     end
 
     search.read, search.read_bytes, search.chunk_size = 0, 0, 1
