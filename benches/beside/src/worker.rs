@@ -22,7 +22,6 @@ pub(crate) enum System {
     Redisson,
     BullMq,
     Asynq,
-    Apalis,
 }
 
 impl System {
@@ -35,7 +34,6 @@ impl System {
             Self::Redisson => "Redisson",
             Self::BullMq => "BullMQ",
             Self::Asynq => "asynq",
-            Self::Apalis => "apalis-redis",
         }
     }
 }
@@ -56,7 +54,7 @@ impl<T> Sides<T> {
         match system {
             System::Redelay => &self.redelay,
             System::Redisson => &self.redisson,
-            System::BullMq | System::Asynq | System::Apalis => unreachable!("{} has no side", system.name()),
+            System::BullMq | System::Asynq => unreachable!("{} has no side", system.name()),
         }
     }
 }
@@ -103,7 +101,7 @@ impl Worker {
         let command = match system {
             System::Redelay => own(&["--worker", url, &partitions.to_string()], settings),
             System::Redisson => redisson::command(url, settings.redisson, partitions),
-            System::BullMq | System::Asynq | System::Apalis => peers::command(system, url),
+            System::BullMq | System::Asynq => peers::command(system, url),
         };
         Self::run(system, command)
     }

@@ -76,11 +76,10 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         costs.push(cost("client's CPU", "µs per message", |turn| turn.client_micros));
     }
     let about = "Messages of 100 bytes that are ready are received and acknowledged; the handler returns at once. The time ends when \
-                 the last one is acknowledged, for asynq and apalis-redis when the last handler has returned. By hand: as many tasks as there are \
+                 the last one is acknowledged, for asynq when the last handler has returned. By hand: as many tasks as there are \
                  messages in flight, each of which calls `receive` and then `ack`. `take` is for comparison: it does not \
                  acknowledge. A worker of BullMQ has this `concurrency`, its defaults otherwise, and removes completed jobs. A \
-                 server of asynq has this `Concurrency`, its defaults otherwise, and retains nothing. A worker of apalis-redis fetches as many tasks at a time, and keeps \
-                 what is done, as always. Behind a value: how \
+                 server of asynq has this `Concurrency`, its defaults otherwise, and retains nothing. Behind a value: how \
                  many times better the first column was.";
     let plot = Plot {
         file: "acknowledged.svg".into(),
