@@ -102,9 +102,11 @@ async fn events_of_a_client_are_in_no_span_of_a_caller() {
     assert!(reported.iter().all(|(_, span)| span.is_none()), "{reported:?}");
 }
 
-/// The names of all events, and of the spans that they are in.
+/// The name of an event, and of the span that it is in.
+type Reported = (&'static str, Option<&'static str>);
+
 #[derive(Clone, Default)]
-struct Events(Arc<Mutex<Vec<(&'static str, Option<&'static str>)>>>);
+struct Events(Arc<Mutex<Vec<Reported>>>);
 
 impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Events {
     fn on_event(&self, event: &tracing::Event<'_>, context: Context<'_, S>) {
