@@ -116,7 +116,7 @@ model: ## the model of the protocol with wider bounds than in the tests: ten min
 mutants: ## mutation testing of the pure modules, an hour: .cargo/mutants.toml (builds cargo-mutants once, minutes); ONLY=src/outbox.rs
 	scripts/mutants.sh $(ONLY)
 
-bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, BullMQ and asynq, 90 minutes; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
+bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, BullMQ, asynq and apalis-redis, 90 minutes; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
 	cargo run --release --quiet --package redelay-beside -- $(BENCH_FLAGS)
 

@@ -278,8 +278,8 @@ impl<T: 'static> Receiver<T> {
         self.one(VERB, &receiving, claims).transpose()
     }
 
-    /// Waits for the first message, and receives up to `max` that are ready by then, but no more than 1,000
-    /// and about 1 MB. Each payload is decoded separately. Returns an empty list if `max` is zero.
+    /// Waits for the first message, then receives up to `max` that are ready: 1,000 and about 1 MB at most.
+    /// Each payload is decoded separately. Returns an empty list if `max` is zero.
     ///
     /// # Errors
     /// As [`Receiver::receive`]; [`Decode`](crate::ErrorKind::Decode) is the error of one message.

@@ -49,7 +49,7 @@ scripts! {
     OFFER: "8f9b7d9906013ccc9d066dc802da39d044f5a62e",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "4dddda3f529064cff737dfc4be13f248573cbfc2",
+    TRANSFER: "49bebcbed9008019873c3b02a26f8dd240d68f5d",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];

@@ -191,7 +191,7 @@ impl<T: 'static> BlockingQueue<T> {
                 lists.push(keys);
             }
         }
-        self.pop_from(verb, timeout, Wanted::one(end, self.keep_moving(lists))).await
+        self.pop_from(verb, Some(timeout), Wanted::one(end, self.keep_moving(lists))).await
     }
 
     /// Takes from whichever of these lists has a payload first, for a partitioned queue: they are different
@@ -203,28 +203,22 @@ impl<T: 'static> BlockingQueue<T> {
         lists: Vec<Keys>,
     ) -> Result<Option<Popped>> {
         self.check_taking(verb)?;
-        let wanted = Wanted::one(End::Head, self.keep_moving(lists)).in_any_order();
-        match timeout {
-            Some(timeout) => self.pop_from(verb, timeout, wanted).await,
-            None => {
-                let popped = self.queue.engine.pops.wait(wanted).await;
-                popped.map_err(|error| self.queue.op(verb).failed(error))
-            }
-        }
+        let wanted = Wanted::one(End::Head, self.keep_moving(lists));
+        self.pop_from(verb, timeout, wanted.in_any_order()).await
     }
 
     async fn pop_from(
         &self,
         verb: &'static str,
-        timeout: Duration,
+        timeout: Option<Duration>,
         wanted: Wanted,
     ) -> Result<Option<Popped>> {
-        self.queue
-            .engine
-            .pops
-            .wait_for(&self.queue.conn, wanted, timeout)
-            .await
-            .map_err(|error| self.queue.op(verb).failed(error))
+        let pops = &self.queue.engine.pops;
+        let popped = match timeout {
+            Some(timeout) => pops.wait_for(&self.queue.conn, wanted, timeout).await,
+            None => pops.wait(wanted).await,
+        };
+        popped.map_err(|error| self.queue.op(verb).failed(error))
     }
 
     /// The caller's name for a list.

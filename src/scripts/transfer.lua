@@ -2,7 +2,8 @@
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine   5 channel of the transfers
 --        6 scratch   7 jobs   8 rebuild: there while due entries may be missing in the ordered list
 -- ARGV   1 most entries to move: the client's `transfer_batch`   2 time budget in microseconds; every call gets something done
---        3 id of the client   4 the cursor of the client's last reply, or 0   5 peers are not told if the next entry is due within so many ms; 0 to tell
+--        3 id of the client   4 the cursor of the client's last reply, or 0
+--        5 ms: peers are not told if the next entry is due within them; 0 to tell
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) per entry; and a pass over the ordered list, unless the entries are its first, or few. No more than the time
@@ -114,7 +115,7 @@ local function rebuild(from, is_first)
         return continue_pass(0)
     end
     -- They may be anywhere in the list, or already out of it.
-    local first = one_by_one(length, is_first)
+    local first = math.max(is_first and 1 or 0, walks(length))
     if first > 0 then
         read_due(search, first)
         move_each(first)
@@ -165,16 +166,17 @@ local function begin()
     if is_sparse and is_to_rebuild(length, due_count) then
         return rebuild(0, true)
     end
-    local is_readable_whole = is_sparse and is_readable(search, due_count)
     if ended == 'sparse' then
         local most_found, behind = search_tail(search, budget / 2)
         if most_found then
             move_found(behind, #search.due - #search.found <= FEW and 'searched' or nil)
             return 0
         end
-        return is_readable_whole and move_rebuilt() or continue_pass(0)
-    elseif is_readable_whole then
+    end
+    if is_sparse and is_readable(search, due_count) then
         return move_rebuilt()
+    elseif ended == 'sparse' then
+        return continue_pass(0)
     end
     local ahead = 0
     while search.position[ahead + 1] do

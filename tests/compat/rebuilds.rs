@@ -1,23 +1,12 @@
 //! A Redisson on a queue whose ordered list redelay rebuilds, because a backlog is due.
 
 use redelay_fixture::{Server, until};
-use redelay_support::{
-    JOBS, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random, script,
-};
+use redelay_support::{Mover, ORDERED_LIST, REBUILD, TARGET, TIMEOUT_SET, fill_at_random, script};
 
 use super::peer::{Lang, Setup};
 
 const DUE: usize = 20_000;
 const ALL: usize = 20_200;
-
-/// One call of the transfer script, which takes as little time as it can. Returns the next cursor.
-fn call(server: &Server, script: &str, cursor: i64) -> i64 {
-    let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
-    let cursor = cursor.to_string();
-    let words = ["EVAL", script, "8"].into_iter().chain(keys).chain(["5000", "1000", "me", &cursor, "0"]);
-    let (_, _, _, _, cursor, _): (usize, usize, Option<String>, i64, i64, i64) = server.get(words);
-    cursor
-}
 
 fn beside(version: &str) {
     let server = Server::start();
@@ -29,10 +18,10 @@ fn beside(version: &str) {
         || server.get::<usize, _>(["LLEN", ORDERED_LIST]),
         || server.get::<usize, _>(["ZCARD", TIMEOUT_SET]),
     );
-    let script = script("TRANSFER");
-    let mut cursor = 0;
+    // Calls that take as little time as they can.
+    let mut calls = Mover::new(script("TRANSFER"), 1_000);
     for _ in 0..2 {
-        cursor = call(&server, &script, cursor);
+        calls.call(&server);
     }
     assert!(server.get::<bool, _>(["EXISTS", REBUILD]) && listed() < pending(), "it is rebuilt");
     // Redisson sees what the list has.
@@ -59,7 +48,7 @@ fn beside(version: &str) {
     mover.open("q");
     until("Redisson moves some of what is not listed", || pending() < before);
     for _ in 0..1_000 {
-        cursor = call(&server, &script, cursor);
+        calls.call(&server);
         if pending() == listed() {
             break;
         }

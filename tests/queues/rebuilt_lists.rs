@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use redelay::{Client, codec};
-use redelay_fixture::{Proxy, Server, redis, until_async};
+use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    JOBS, MINUTE, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random,
-    fill_with_lengths, ms, part, script,
+    MINUTE, Mover, ORDERED_LIST, QUARANTINE, REBUILD, TARGET, TIMEOUT_SET, fill_at_random, fill_with_lengths,
+    ms, part, script,
 };
 
 /// The transfer script of a server on which the time of each call is over when it begins: the processor was
@@ -19,38 +19,16 @@ fn starved() -> String {
     text.replace(clock, "local function spent() do return 1e9 end")
 }
 
-type Reply = (usize, usize, Option<String>, i64, i64, i64);
-
-/// A client that calls the script itself.
-struct Mover {
-    script: String,
-    cursor: i64,
+fn mover(script: impl Into<String>) -> Mover {
+    Mover::new(script, 40_000)
 }
 
-impl Mover {
-    /// Returns how many entries were moved or quarantined.
-    fn call(&mut self, server: &Server) -> usize {
-        self.try_call(server).expect("a reply")
-    }
-
-    fn try_call(&mut self, server: &Server) -> redis::RedisResult<usize> {
-        let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
-        let cursor = self.cursor.to_string();
-        let words =
-            ["EVAL", &self.script, "8"].into_iter().chain(keys).chain(["5000", "40000", "me", &cursor, "0"]);
-        let reply = redis::from_redis_value(server.try_cmd(words)?)?;
-        let (moved, set_aside, _head, _clock, cursor, _runs): Reply = reply;
-        self.cursor = cursor;
-        Ok(moved + set_aside)
-    }
-
-    /// Calls until it has begun to rebuild the list.
-    fn begin(server: &Server) -> Self {
-        let mut mover = Self { script: starved(), cursor: 0 };
-        assert!(mover.call(server) > 0, "the first one is moved at once");
-        assert!(is_marked(server), "the list is not rebuilt");
-        mover
-    }
+/// Calls until it has begun to rebuild the list.
+fn begin(server: &Server) -> Mover {
+    let mut mover = mover(starved());
+    assert!(mover.call(server) > 0, "the first one is moved at once");
+    assert!(is_marked(server), "the list is not rebuilt");
+    mover
 }
 
 fn is_marked(server: &Server) -> bool {
@@ -122,7 +100,7 @@ fn a_starved_server_moves_everything() {
         let server = Server::start();
         fill_at_random(&server, all, due);
         let rest = others(&server);
-        let mut mover = Mover { script: starved(), cursor: 0 };
+        let mut mover = mover(starved());
         assert!(mover.call(&server) > 0, "the first call moves something");
         let (mut calls, mut moving) = (1, 1);
         while length(&server, "ZCARD", TIMEOUT_SET) > all - due {
@@ -143,7 +121,7 @@ fn a_starved_server_moves_everything() {
 /// in the list meanwhile.
 fn moves_all(server: &Server, script: &str, [all, due, most_calls]: [usize; 3]) -> bool {
     let rest = others(server);
-    let mut mover = Mover { script: script.to_owned(), cursor: 0 };
+    let mut mover = mover(script);
     let (mut calls, mut is_rebuilt) = (0, false);
     while length(server, "ZCARD", TIMEOUT_SET) > all - due {
         mover.call(server);
@@ -223,7 +201,7 @@ async fn a_rebuild_is_marked_until_the_backlog_is_moved() {
     let client = client(&server).transfer(false).connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     let inspector = client.inspector();
-    let mut mover = Mover::begin(&server);
+    let mut mover = begin(&server);
     // The first call may end with the first entry.
     mover.call(&server);
     while length(&server, "ZCARD", TIMEOUT_SET) > 1_000 {
@@ -239,7 +217,7 @@ async fn a_rebuild_is_marked_until_the_backlog_is_moved() {
     assert_eq!(delayed.len().await.unwrap(), 1_000);
     // What Redisson moves meanwhile ends it, too.
     fill_at_random(&server, 40_000, 40_000);
-    let mut mover = Mover::begin(&server);
+    let mut mover = begin(&server);
     server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
     assert_eq!(mover.call(&server), 0);
     assert!(!is_marked(&server));
@@ -253,7 +231,7 @@ fn others_change_the_queue_while_it_is_rebuilt() {
     let server = Server::start();
     let random = &mut fastrand::Rng::with_seed(1);
     fill_at_random(&server, ALL, DUE);
-    let mut mover = Mover::begin(&server);
+    let mut mover = begin(&server);
     let (mut gone, mut new) = (Vec::new(), Vec::new());
     let payload = |entry: &[u8]| String::from_utf8(entry[17..].to_vec()).unwrap().parse::<usize>().unwrap();
     let entry = |n: usize| {
@@ -322,9 +300,9 @@ fn a_missing_permission_loses_nothing() {
         for is_late in [false, true] {
             let server = Server::start();
             fill_at_random(&server, 30_000, 29_900);
-            let mut mover = Mover { script: starved(), cursor: 0 };
+            let mut mover = mover(starved());
             if is_late {
-                mover = Mover::begin(&server);
+                mover = begin(&server);
             }
             let before = others_and_moved(&server);
             server.cmd(["ACL", "SETUSER", "default", &format!("-{command}")]);
@@ -368,7 +346,7 @@ fn a_full_server_is_drained() {
     let server = Server::start();
     fill_at_random(&server, 40_000, 39_000);
     let rest = others(&server);
-    let mut mover = Mover::begin(&server);
+    let mut mover = begin(&server);
     server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
     while length(&server, "ZCARD", TIMEOUT_SET) > 1_000 {
         mover.call(&server);

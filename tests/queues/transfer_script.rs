@@ -146,6 +146,9 @@ fn after(mut state: State, count: usize) -> State {
     state
 }
 
+/// A budget in microseconds that no stall of the machine uses up.
+const WIDE: u64 = 60_000_000;
+
 /// A client that transfers, with its own limits and cursor.
 struct Mover {
     batch: usize,
@@ -353,7 +356,7 @@ fn an_expiry_is_kept() {
     let server = queue(entries);
     server.cmd(["PEXPIRE", TIMEOUT_SET, "600000"]);
     server.cmd(["PEXPIRE", ORDERED_LIST, "600000"]);
-    let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, &script("TRANSFER"));
+    let moved = Mover { batch: 5_000, budget: WIDE, cursor: 0 }.call(&server, &script("TRANSFER"));
     assert_eq!(moved, 200);
     assert!(server.get::<i64, _>(["PTTL", TIMEOUT_SET]) > 0);
     assert!(server.get::<i64, _>(["PTTL", ORDERED_LIST]) > 0);
@@ -390,7 +393,7 @@ fn due_entries_at_the_end_of_a_long_list_are_found_there() {
         let waiting = (1_000..21_000).map(|n| (later, entry(n, b"later")));
         let server = queue(waiting.chain(last.into_iter().map(|n| (n, entry(n, b"due")))));
         server.cmd(["CONFIG", "RESETSTAT"]);
-        let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, &script("TRANSFER"));
+        let moved = Mover { batch: 5_000, budget: WIDE, cursor: 0 }.call(&server, &script("TRANSFER"));
         let reads = server.server.command_calls("lrange");
         assert_eq!(moved, due as usize);
         assert!(reads <= 8, "{due} due: the list was read {reads} times");
@@ -421,7 +424,7 @@ fn what_a_pass_has_put_to_the_front_is_found_there_in_any_order() {
     let later = 400_000_000_000_000;
     let found = (2_000..8_000).chain(0..2_000).map(|n| (n, entry(n, b"found")));
     let server = queue(found.chain((8_000..12_000).map(|n| (later, entry(n, b"later")))));
-    let mut mover = Mover { batch: 2_000, budget: 1_000_000, cursor: -8_000 };
+    let mut mover = Mover { batch: 2_000, budget: WIDE, cursor: -8_000 };
     for call in 1..=4 {
         assert_eq!(mover.call(&server, &script("TRANSFER")), 2_000, "call {call}");
     }
@@ -435,7 +438,7 @@ fn long_payloads_are_moved_without_reading_the_list() {
     let mut all: Vec<u64> = (0..100).collect();
     fastrand::Rng::with_seed(1).shuffle(&mut all);
     let server = queue(all.into_iter().map(|n| (n, entry(n, &payload))));
-    let mut mover = Mover { batch: 5_000, budget: 40_000, cursor: 0 };
+    let mut mover = Mover { batch: 5_000, budget: WIDE, cursor: 0 };
     while server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0 {
         assert!(mover.call(&server, &script("TRANSFER")) > 0);
     }

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds the workers on BullMQ and asynq: target/peers/bullmq and target/peers/asynq.
+# Builds the workers on BullMQ, asynq and apalis-redis: target/peers/bullmq, target/peers/asynq and target/peers/apalis-peer.
 #
-#   build.sh bullmq|asynq
+#   build.sh bullmq|asynq|apalis
 #
-# Needs node and npm, or go. Prints nothing unless it fails, and does nothing if the built one is newer than the sources.
+# Needs node and npm, or go, or cargo. Prints nothing unless it fails, and does nothing if the built one is newer than the sources.
 # Parallel builds (of parallel tests) wait for each other where flock exists.
 set -eu
 
@@ -33,14 +33,20 @@ bullmq)
 asynq)
     set -- go build -C asynq -trimpath -o "$target/asynq" .
     ;;
+apalis)
+    set -- cargo build --release --locked --manifest-path apalis/Cargo.toml --target-dir "$target/apalis-build"
+    ;;
 *)
-    echo "build.sh: $name is neither bullmq nor asynq" >&2
+    echo "build.sh: $name is neither bullmq nor asynq nor apalis" >&2
     exit 2
     ;;
 esac
 if ! "$@" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
+fi
+if [ "$name" = apalis ]; then
+    cp "$target/apalis-build/release/apalis-peer" "$target/apalis-peer"
 fi
 rm -f "$log"
 touch "$stamp"

@@ -1,5 +1,5 @@
-//! Messages that are acknowledged: receivers and workers of redelay, beside BullMQ and asynq. One measurement
-//! a file.
+//! Messages that are acknowledged: receivers and workers of redelay, beside BullMQ, asynq and apalis-redis.
+//! One measurement a file.
 
 pub(crate) mod beside_java;
 pub(crate) mod delayed;
@@ -26,8 +26,14 @@ const QUEUE: &str = "messages";
 const WORKER: &str = "redelay";
 
 /// Those that are measured: redelay, and the peers that are there.
-fn systems(bench: &Bench) -> Vec<System> {
+fn all_systems(bench: &Bench) -> Vec<System> {
     [System::Redelay].into_iter().chain(bench.peers.iter().copied()).collect()
+}
+
+/// Those that are measured where due times and retries have milliseconds. apalis-redis has seconds, and a
+/// pause of five minutes before a recovery.
+fn systems(bench: &Bench) -> Vec<System> {
+    all_systems(bench).into_iter().filter(|system| *system != System::Apalis).collect()
 }
 
 /// A warm process of each system.
@@ -37,7 +43,7 @@ fn workers(bench: &mut Bench) -> Workers {
         warm_up(&mut worker, bench.effort.taken)?;
         Ok(worker)
     });
-    workers.start(bench, systems(bench));
+    workers.start(bench, all_systems(bench));
     workers
 }
 

@@ -227,7 +227,7 @@ pub(crate) fn warm_up(workers: &mut [Worker], millis: u64) -> Outcome<()> {
     let (group, millis) = match system {
         System::Redelay => (workers.len(), millis.min(500)),
         System::Redisson => (available_parallelism().map_or(1, usize::from), millis),
-        System::BullMq | System::Asynq => return Ok(()),
+        System::BullMq | System::Asynq | System::Apalis => return Ok(()),
     };
     workers.chunks_mut(group).try_for_each(|group| warm_up_together(group, millis))
 }

@@ -124,14 +124,18 @@ impl Load {
         }
     }
 
+    /// Messages at a rate, of all processes together.
+    pub(crate) fn count(&self) -> f64 {
+        (self.rate * self.millis as f64 / 1_000.0).max(self.least as f64)
+    }
+
     /// Of each process.
     fn offer(&self) -> Job {
         let (millis, size, queues) = (self.millis, self.size, self.queues);
         let mut offer = Offer { delay: DELAYS, concurrency: 64, millis, size, queues, ..Offer::new(QUEUE) };
         if self.rate > 0.0 {
-            let count = (self.rate * millis as f64 / 1_000.0).max(self.least as f64);
             let share = self.processes as f64;
-            (offer.per_second, offer.count) = (self.rate / share, (count / share) as u64);
+            (offer.per_second, offer.count) = (self.rate / share, (self.count() / share) as u64);
         }
         offer.job()
     }

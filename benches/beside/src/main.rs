@@ -152,7 +152,8 @@ fn measure(options: &Options) -> Results {
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     let measurements: Vec<_> = MEASUREMENTS.into_iter().filter(|(name, _)| wanted(name)).collect();
     let with_peers = measurements.iter().any(|(name, _)| WITH_PEERS.contains(name));
-    let peers = if with_peers { peers::build() } else { Peers::default() };
+    let peers =
+        if with_peers { peers::build(options.effort.name == effort::TINY.name) } else { Peers::default() };
     let server = Server::start(options.self_check.then_some(SLOWED));
     let machine = Machine::here(&server, &options.effort, options.command());
     let mut bench = Bench::start(options.effort, server, peers.present.clone(), measurements.len() as u64);

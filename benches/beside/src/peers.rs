@@ -1,4 +1,5 @@
-//! The workers on BullMQ and asynq: how they are built and started. Their sources are in `peers`.
+//! The workers on BullMQ, asynq and apalis-redis: how they are built and started. Their sources are in
+//! `peers`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,14 +18,18 @@ pub(crate) struct Peers {
     pub(crate) skipped: Vec<String>,
 }
 
-/// Builds the workers of those systems whose tools are installed.
-pub(crate) fn build() -> Peers {
+/// Builds the workers of those systems whose tools are installed. That of apalis takes two minutes, too long
+/// for a tiny run.
+pub(crate) fn build(is_tiny: bool) -> Peers {
     let mut peers = Peers::default();
-    for (system, folder, tools) in
-        [(System::BullMq, "bullmq", &["node", "npm"][..]), (System::Asynq, "asynq", &["go"][..])]
-    {
+    for (system, folder, tools) in [
+        (System::BullMq, "bullmq", &["node", "npm"][..]),
+        (System::Asynq, "asynq", &["go"][..]),
+        (System::Apalis, "apalis", &["cargo"][..]),
+    ] {
         let missing = tools.iter().find(|tool| version_of(tool).is_none());
         let built = match missing {
+            _ if is_tiny && system == System::Apalis => Err("a tiny run does not build it".to_owned()),
             Some(tool) => Err(format!("{tool} is not installed")),
             None => run(folder),
         };
@@ -59,6 +64,7 @@ pub(crate) fn command(system: System, url: &str) -> Command {
             node
         }
         System::Asynq => Command::new(built("asynq")),
+        System::Apalis => Command::new(built("apalis-peer")),
         System::Redelay | System::Redisson => unreachable!("{} is no peer", system.name()),
     };
     command.arg(url);
@@ -84,6 +90,17 @@ fn version(system: System) -> String {
                 include_str!("../peers/asynq/go.mod").lines().find(|line| line.contains("hibiken/asynq"));
             let asynq = line.and_then(|line| line.split_whitespace().last()).unwrap_or_default();
             format!("{asynq}, {}", version_of("go").unwrap_or_default())
+        }
+        System::Apalis => {
+            let of = |name: &str| {
+                let manifest = include_str!("../peers/apalis/Cargo.toml");
+                let line = manifest.lines().find(|line| line.starts_with(&format!("{name} = ")));
+                line.and_then(|line| line.split('"').nth(1))
+                    .unwrap_or_default()
+                    .trim_start_matches('=')
+                    .to_owned()
+            };
+            format!("{}, apalis {}", of("apalis-redis"), of("apalis"))
         }
         System::Redelay | System::Redisson => unreachable!("{} is no peer", system.name()),
     }

@@ -32,8 +32,9 @@ struct Theme {
     text: &'static str,
     faint: &'static str,
     grid: &'static str,
-    /// Colours that people with colour blindness can distinguish: redelay, Redisson, BullMQ, asynq, others.
-    systems: [&'static str; 5],
+    /// Colours that people with colour blindness can distinguish: redelay, Redisson, BullMQ, asynq,
+    /// apalis-redis, others.
+    systems: [&'static str; 6],
 }
 
 const LIGHT: Theme = Theme {
@@ -42,7 +43,7 @@ const LIGHT: Theme = Theme {
     text: "#1f2328",
     faint: "#59636e",
     grid: "#e4e8ec",
-    systems: ["#0072b2", "#d55e00", "#009e73", "#b5548c", "#6e6e6e"],
+    systems: ["#0072b2", "#d55e00", "#009e73", "#b5548c", "#b38600", "#6e6e6e"],
 };
 const DARK: Theme = Theme {
     suffix: "-dark",
@@ -50,7 +51,7 @@ const DARK: Theme = Theme {
     text: "#e6edf3",
     faint: "#9198a1",
     grid: "#272d36",
-    systems: ["#56b4e9", "#ff8f4a", "#2fc79a", "#e39cc5", "#a8adb3"],
+    systems: ["#56b4e9", "#ff8f4a", "#2fc79a", "#e39cc5", "#f0c84b", "#a8adb3"],
 };
 
 pub(crate) fn draw(plot: &Plot, folder: &Path) -> io::Result<()> {
@@ -298,7 +299,8 @@ fn colour(line: &Line, theme: &Theme) -> &'static str {
         Some(System::Redisson) => 1,
         Some(System::BullMq) => 2,
         Some(System::Asynq) => 3,
-        None => 4,
+        Some(System::Apalis) => 4,
+        None => 5,
     }]
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn transfer(digest: &str, queue: &str) -> Vec<Vec<u8>> {
     let mut keys = vec![timeout_set(queue), ordered_list(queue), queue.to_owned()];
     keys.extend(["quarantine", "moved", "scratch", "jobs", "rebuild"].map(own));
     let mut words = call(digest, &keys);
-    // The most entries, the budget in µs, who asks, the cursor, and when peers are told.
+    // Entries at most, the budget in µs, the client, the cursor, and the time without messages to peers.
     words.extend(["1000", "20000", "ladder", "0", "0"].map(Vec::from));
     words
 }

@@ -22,6 +22,7 @@ pub(crate) enum System {
     Redisson,
     BullMq,
     Asynq,
+    Apalis,
 }
 
 impl System {
@@ -34,6 +35,7 @@ impl System {
             Self::Redisson => "Redisson",
             Self::BullMq => "BullMQ",
             Self::Asynq => "asynq",
+            Self::Apalis => "apalis-redis",
         }
     }
 }
@@ -54,7 +56,7 @@ impl<T> Sides<T> {
         match system {
             System::Redelay => &self.redelay,
             System::Redisson => &self.redisson,
-            System::BullMq | System::Asynq => unreachable!("{} has no side", system.name()),
+            System::BullMq | System::Asynq | System::Apalis => unreachable!("{} has no side", system.name()),
         }
     }
 }
@@ -101,7 +103,7 @@ impl Worker {
         let command = match system {
             System::Redelay => own(&["--worker", url, &partitions.to_string()], settings),
             System::Redisson => redisson::command(url, settings.redisson, partitions),
-            System::BullMq | System::Asynq => peers::command(system, url),
+            System::BullMq | System::Asynq | System::Apalis => peers::command(system, url),
         };
         Self::run(system, command)
     }

@@ -1,5 +1,5 @@
 -- Finds due entries in the ordered list. A part of transfer.lua.
--- Provides  CHUNK, FEW, WALK, READ_BYTES, DUE_BYTES, new_search, read_due, read_chunk, is_late, time_to_set, search_front,
+-- Provides  CHUNK, FEW, WALK, READ_BYTES, DUE_BYTES, walks, new_search, read_due, read_chunk, is_late, time_to_set, search_front,
 --           search_on, search_tail
 -- Uses      spent of parts/clock.lua
 -- A search is a table:
@@ -22,6 +22,11 @@ local SAMPLE = 100 -- entries whose lengths are measured
 local READ_BYTES = 2 ^ 20 -- of the list, read at a time, about
 local DUE_BYTES = 2.5 * 2 ^ 20 -- of the entries that are looked for, about
 local FIRST_CHUNK = 10 -- elements that show how long the next ones may be
+
+-- How many LREMs of a list of this length take little time.
+local function walks(length)
+    return math.min(FEW, math.floor(WALK / math.max(1, length)))
+end
 
 local function new_search(length, due_count)
     return {length = length, due_count = due_count, due = {}, index = {}}

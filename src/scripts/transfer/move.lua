@@ -1,6 +1,6 @@
 -- Moves due entries to the target, in the order of their due times. A part of transfer.lua.
 -- Provides  SLICE, is_progress, move
--- Uses      a search, FEW, WALK and READ_BYTES, see transfer/find.lua; take_out_one of transfer/few.lua, payload_of of
+-- Uses      a search, walks and READ_BYTES, see transfer/find.lua; take_out_one of transfer/few.lua, payload_of of
 --           parts/entry.lua, spent of parts/clock.lua
 local SLICE = 100 -- entries that are moved before the clock is read again
 local LEAST_MOVED = 2000 -- entries that a call moves whatever the clock says, unless they are long or need an LREM each
@@ -20,7 +20,7 @@ local function move(search, most, time, missing)
     local due, position = search.due, search.position
     local slice = math.max(1, math.min(SLICE, math.floor(READ_BYTES / search.entry_size)))
     local gone, quarantined, listed, count = 0, 0, 0, math.min(#due, most)
-    local least_walks = math.max(1, math.min(FEW, math.floor(WALK / (search.length + 1))))
+    local least_walks = math.max(1, walks(search.length))
     while gone < count and (missing or position[gone + 1]) do
         local first, last, payloads, malformed = gone + 1, gone, {}, {}
         -- An entry that needs an LREM is moved by itself, because that takes long.

@@ -1,5 +1,5 @@
 -- Takes all due entries out of the ordered list before they are moved. A part of transfer.lua.
--- Provides  REBUILD, BULK, WHOLE, WHOLE_BYTES, is_to_rebuild, is_readable, mark, unmark, one_by_one, take_due_out
+-- Provides  REBUILD, WHOLE, WHOLE_BYTES, is_to_rebuild, is_readable, mark, unmark, take_due_out
 -- Uses      a search, see transfer/find.lua; cut_front of transfer/take_out.lua, spent of parts/clock.lua, now of parts/now.lua
 -- Redisson and redelay deliver what the timeout set has, so an overdue entry may be missing in the list. What is only in the list
 -- stays there. Others change the queue between two calls:
@@ -18,7 +18,7 @@ local LEAST_READ = 8000 -- elements that a call reads whatever the clock says
 local MARKED_MS = 600000 -- if the client dies, its mark stays so long
 local LENGTHS = 100 -- entries that are not due whose lengths are measured
 
--- Whether so many of the pending entries that are not due are too long to be kept, judged by some of them.
+-- Whether the pending entries that are not due have too many bytes to be kept, estimated from some of them.
 local function are_long(others, due_count)
     local size, measured = 0, math.min(others, LENGTHS)
     for i = 0, measured - 1 do
@@ -59,11 +59,6 @@ end
 
 local function unmark()
     redis.pcall('DEL', KEYS.rebuild)
-end
-
--- How many due entries a call of the rebuild moves, by an LREM each: one at first; later as many as take little time.
-local function one_by_one(length, is_first)
-    return math.max(is_first and 1 or 0, math.min(FEW, math.floor(WALK / length)))
 end
 
 -- Takes out what is due from a position on, until `time` is up, and pushes the elements before it again. Returns the position

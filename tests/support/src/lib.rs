@@ -7,6 +7,7 @@ mod alone;
 mod backlog;
 mod clients;
 mod keys;
+mod mover;
 mod part;
 pub mod peer;
 mod recorded;
@@ -25,6 +26,7 @@ pub use keys::{
     ORDERED_LIST, QUARANTINE, REBUILD, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET,
     TIMEOUT_SET, end_leases, everything, keys, lasting,
 };
+pub use mover::Mover;
 pub use part::{Part, is_soak, part, rounds, seed};
 pub use recorded::{Listener, Listening, Recorded};
 pub use script::{script, with_numbers};

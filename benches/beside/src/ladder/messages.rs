@@ -13,11 +13,10 @@ use crate::bench::Bench;
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::job::Job;
 use crate::load::Load;
-use crate::repeat::Outcome;
 use crate::report::count;
 use crate::results::Better;
 use crate::scripts;
-use crate::worker::{System, Worker};
+use crate::worker::System;
 
 const WAYS: [Way; 3] = [Way::TwoThreads, Way::OneThread, SOCKETS];
 const SOCKETS: Way = Way::Rung(Rung::Socket);
@@ -41,11 +40,13 @@ fn lines(bench: &mut Bench, workers: &mut Workers, rate: f64) -> [Line; 2] {
     let what = format!("{}/s", count(rate as u64));
     let rounds = bench.effort.rounds;
     let costs = bench.take_turns(&format!("ladder: messages, {what}"), &WAYS, rounds, |bench, way| {
+        let load = Load::new(rate, bench.effort.millis * 5, bench.effort.counted);
         if *way == SOCKETS {
-            return Ok(three_calls(bench, rate));
+            return Ok(three_calls(bench, &load));
         }
         let mut worker = way.again(bench, workers)?;
-        let cost = cost(bench, rate, &mut worker)?;
+        let cost = load.run(bench, from_mut(&mut worker))?;
+        let cost = Cost { client: cost.client_micros(), server: cost.server_micros() };
         worker.ask(&Job::Close)?;
         workers.insert(*way, worker);
         Ok(cost)
@@ -71,19 +72,14 @@ fn lines(bench: &mut Bench, workers: &mut Workers, rate: f64) -> [Line; 2] {
     }
 }
 
-fn cost(bench: &mut Bench, rate: f64, worker: &mut Worker) -> Outcome<Cost> {
-    let cost = Load::new(rate, bench.effort.millis * 5, bench.effort.counted).run(bench, from_mut(worker))?;
-    Ok(Cost { client: cost.client_micros(), server: cost.server_micros() })
-}
-
 /// Three threads with a socket each: one offers, one transfers when it is time, and one waits for the
 /// payloads.
-fn three_calls(bench: &mut Bench, rate: f64) -> Cost {
+fn three_calls(bench: &mut Bench, load: &Load) -> Cost {
     bench.server.clear();
     let url = bench.server.url(System::Redelay);
-    let count = (rate * bench.effort.millis as f64 / 200.0).max(bench.effort.counted as f64) as u64;
+    let (rate, count) = (load.rate, load.count() as u64);
     let mut sockets = [(); 3].map(|()| Socket::connect(&url));
-    let digests = ["OFFER", "TRANSFER"].map(|name| load(&mut sockets[0], name));
+    let digests = ["OFFER", "TRANSFER"].map(|name| sockets[0].load(name));
     let [mut offers, mut transfers, mut pops] = sockets;
     let before = bench.server.counters();
     let (due, when_due) = channel();
@@ -121,11 +117,6 @@ fn three_calls(bench: &mut Bench, rate: f64) -> Cost {
     let server = bench.server.counters().since(before);
     let each = 1e6 / count as f64;
     Cost { client: seconds * each, server: server.cpu_seconds * each }
-}
-
-fn load(socket: &mut Socket, name: &str) -> String {
-    let load = ["SCRIPT", "LOAD", &scripts::text(name)].map(|word| word.as_bytes().to_vec());
-    redis::from_redis_value(socket.call(load.into())).expect("a digest")
 }
 
 fn sleep_until(time: Instant) {

@@ -55,12 +55,8 @@ struct Digests {
 
 /// Runs jobs until the input ends: offers and receives with the scripts of redelay, and takes with `BLPOP`.
 pub(crate) fn work(rung: Rung, url: &str) {
-    let mut server = redis::Client::open(url).and_then(|client| client.get_connection()).expect("a server");
-    let mut load = |name| -> String {
-        let load = redis::cmd("SCRIPT").arg("LOAD").arg(scripts::text(name)).query(&mut server);
-        load.expect("SCRIPT LOAD")
-    };
-    let digests = Digests { offer: load("OFFER"), receive: load("RECEIVE") };
+    let mut server = Socket::connect(url);
+    let digests = Digests { offer: server.load("OFFER"), receive: server.load("RECEIVE") };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     match rung {
         Rung::Socket => answer_jobs(&runtime, Socket::connect(url), &digests),
@@ -186,6 +182,12 @@ impl Socket {
         let stream = TcpStream::connect(address).expect("a server");
         stream.set_nodelay(true).expect("a socket");
         Self { stream, parser: redis::Parser::new() }
+    }
+
+    /// Loads a script. Returns its digest.
+    pub(super) fn load(&mut self, name: &str) -> String {
+        let load = ["SCRIPT", "LOAD", &scripts::text(name)].map(|word| word.as_bytes().to_vec());
+        redis::from_redis_value(self.call(load.into())).expect("a digest")
     }
 
     /// As [`Calls::call`], without a runtime.

@@ -6,9 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use redelay_fixture::{Cluster, Server};
-use redelay_support::{
-    JOBS, MOVED, ORDERED_LIST, QUARANTINE, REBUILD, SCRATCH, TARGET, TIMEOUT_SET, fill_at_random, script,
-};
+use redelay_support::{Mover, ORDERED_LIST, REBUILD, TIMEOUT_SET, fill_at_random, script};
 
 use super::damage::DAMAGES;
 use super::{add, add_sound, at, codes, doctor, entry, list, now, of_server, set, sound, subscribed, text};
@@ -165,14 +163,9 @@ fn a_long_queue_is_counted_and_its_beginning_is_read() {
 fn a_list_that_is_rebuilt_is_not_damaged() {
     let server = sound();
     fill_at_random(&server, 30_000, 29_900);
-    let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
-    let script = script("TRANSFER");
-    let mut cursor = "0".to_owned();
+    let mut mover = Mover::new(script("TRANSFER"), 1_000);
     for _ in 0..2 {
-        let words =
-            ["EVAL", &script, "8"].into_iter().chain(keys).chain(["5000", "1000", "me", &cursor, "0"]);
-        let (_, _, _, _, next, _): (usize, usize, Option<String>, i64, i64, i64) = server.get(words);
-        cursor = next.to_string();
+        mover.call(&server);
     }
     let [listed, pending] =
         [["LLEN", ORDERED_LIST], ["ZCARD", TIMEOUT_SET]].map(|words| server.get::<usize, _>(words));

@@ -20,6 +20,8 @@ import org.redisson.config.SingleServerConfig;
 public final class Client {
     /** System property: a prefix that a NameMapper adds to every name. */
     private static final String MAPPER = "redelay.mapper";
+    /** Milliseconds: a reply or a subscription takes longer than Redisson's 3 s on a busy machine. */
+    private static final int PATIENCE_MS = 30_000;
 
     private Client() {
     }
@@ -42,12 +44,14 @@ public final class Client {
         return Redisson.create(config);
     }
 
-    // Fewer connections at the start. The pools still grow to Redisson's default sizes.
+    // Fewer connections at the start: the pools still grow to Redisson's default sizes. Cluster and sentinels keep
+    // the default timeout, because a call to a frozen master ends with it.
     private static SingleServerConfig single(Config config, String url) {
         return config.useSingleServer()
                 .setAddress(url)
                 .setConnectionMinimumIdleSize(2)
-                .setSubscriptionConnectionMinimumIdleSize(1);
+                .setSubscriptionConnectionMinimumIdleSize(1)
+                .setTimeout(PATIENCE_MS);
     }
 
     private static ClusterServersConfig cluster(Config config, Servers servers) {
