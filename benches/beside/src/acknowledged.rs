@@ -30,10 +30,9 @@ fn all_systems(bench: &Bench) -> Vec<System> {
     [System::Redelay].into_iter().chain(bench.peers.iter().copied()).collect()
 }
 
-/// Those that are measured where due times and retries have milliseconds. apalis-redis has seconds, and a
-/// pause of five minutes before a recovery.
+/// Those that are measured where due times and retries need milliseconds.
 fn systems(bench: &Bench) -> Vec<System> {
-    all_systems(bench).into_iter().filter(|system| *system != System::Apalis).collect()
+    all_systems(bench).into_iter().filter(|system| system.has_milliseconds()).collect()
 }
 
 /// A warm process of each system.

@@ -29,7 +29,7 @@ pub(crate) struct Bench {
     pub(crate) effort: Effort,
     pub(crate) server: Server,
     pub(crate) tuning: Tuning,
-    /// BullMQ and asynq, if they are there.
+    /// BullMQ, asynq and apalis-redis, if they are there.
     pub(crate) peers: Vec<System>,
     /// One process of each system for all measurements that do not start their own.
     workers: Workers,

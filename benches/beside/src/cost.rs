@@ -129,7 +129,11 @@ fn axes(effort: &Effort) -> [Axis; 5] {
 
 fn at(bench: &mut Bench, workers: &mut Workers, point: &Point) -> Measurement {
     let load = point.load;
-    let mut systems: Vec<_> = System::BOTH.into_iter().chain(bench.peers.iter().copied()).collect();
+    let mut systems: Vec<_> = System::BOTH
+        .into_iter()
+        .chain(bench.peers.iter().copied())
+        .filter(|system| system.has_milliseconds())
+        .collect();
     let suits_all = load.queues <= MOST_QUEUES && load.pending <= MOST_PENDING;
     systems.retain(|system| *system == System::Redelay || suits_all);
     let costs = bench.take_turns(&format!("cost: {}", point.what), &systems, 1, |bench, system| {

@@ -1,5 +1,5 @@
 //! The jobs of a worker and its answers: one JSON object a line. All systems speak it, `redelay.rs` here,
-//! `compat/java/src/main/java/redelay/bench` with Redisson and `peers` with BullMQ and asynq, so that the
+//! `compat/java/src/main/java/redelay/bench` with Redisson and `peers` with the others, so that the
 //! harness cannot treat them differently.
 //!
 //! A worker may be started with a number of partitions. Then the name of a queue stands for the queues

@@ -1,5 +1,5 @@
 //! redelay and Java Redisson in turns, on one server: `make bench`. BullMQ and asynq join where messages are
-//! acknowledged, and where the cost of a message grows.
+//! acknowledged, and where the cost of a message grows; apalis-redis where due times in whole seconds are enough.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on any system |
 //! | `redelay.rs` | the worker on redelay: this program, started again |
 //! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
-//! | `peers.rs` | the workers on BullMQ and asynq: `peers` |
+//! | `peers.rs` | the workers on BullMQ, asynq and apalis-redis: `peers` |
 //! | `tuning.rs` | which settings suit each system best on this machine |
 //! | `redis_benchmark.rs` | the upper limit of the server |
 //! | `scripts.rs` | scripts of redelay, for that and for the ladder |

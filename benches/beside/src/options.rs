@@ -8,7 +8,7 @@ use crate::effort::{Effort, FULL, QUICK, SELF_CHECK, TINY};
 use crate::ladder::rung::Rung;
 
 pub(crate) const HELP: &str = "\
-Measures redelay in turns with Java Redisson, BullMQ and asynq, on one server. Usually started by `make bench`.
+Measures redelay in turns with Java Redisson, BullMQ, asynq and apalis-redis, on one server. Usually started by `make bench`.
 
   --quick          nine minutes instead of 90
   --tiny           seconds: shows whether the harness works

@@ -38,6 +38,11 @@ impl System {
             Self::Apalis => "apalis-redis",
         }
     }
+
+    /// Due times and retries of apalis-redis have whole seconds, and it recovers after five minutes.
+    pub(crate) fn has_milliseconds(self) -> bool {
+        self != Self::Apalis
+    }
 }
 
 /// One value for each of redelay and Redisson.
