@@ -47,23 +47,6 @@ impl Entry {
     }
 }
 
-/// What one call has of these entries: as many as a call polls, and about as many bytes.
-fn in_parts(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &[Entry]> {
-    let (mut parts, mut rest) = (Vec::new(), entries);
-    while !rest.is_empty() {
-        let mut bytes = 0;
-        let has_room = |entry: &&Entry| {
-            let is_full = scripts::is_full([bytes].into_iter());
-            bytes += entry.bytes.len();
-            !is_full
-        };
-        let (part, others) = rest.split_at(rest.iter().take(CALL).take_while(has_room).count());
-        parts.push(part);
-        rest = others;
-    }
-    parts.into_iter()
-}
-
 /// The polls of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct EarlyPolls {
@@ -121,7 +104,7 @@ impl EarlyPolls {
         let (conn, keys) = (self.conn.clone(), polled.keys.clone());
         let entries = polled.entries.clone();
         let task = async move {
-            for part in in_parts(&entries) {
+            for part in scripts::in_parts(&entries, CALL, |entry| entry.bytes.len()) {
                 let call = scripts::FORGET_JOBS.of(&keys, None).args(part.iter().flat_map(Entry::pair));
                 if call.idempotent().run(&conn).await.is_err() {
                     break;
@@ -199,7 +182,8 @@ impl Polled {
     /// one is put in front of the list.
     async fn return_to_queue(self, conn: Conn, on_head: OnHead) {
         let mut failing = false;
-        for part in in_parts(&self.entries).rev() {
+        for part in scripts::in_parts(&self.entries, CALL, |entry| entry.bytes.len()).rev() {
+            let conn = conn.for_long(part.iter().map(|entry| entry.bytes.len()).sum());
             let receipt = self.keys.returned();
             let args = part.iter().flat_map(Entry::pair);
             let call = scripts::RESTORE_ENTRIES

@@ -190,9 +190,10 @@ impl Leases {
             let extends = held.extend_until.is_none_or(|until| now < until);
             // At the next look, less than half of it would be left.
             let is_old = held.lease.is_over(now + self.length / LOOKS + self.length / 2);
-            // One that the handler has extended for longer is asked for, too: that does not change it.
+            // One that the handler has extended for longer, too: that does not change it, unless the server
+            // has shortened it because its clock was set back.
             let is_longer = !held.lease.is_over(now + self.length);
-            if !held.extending && (extends && is_old || (extends || is_longer) && held.is_doubtful) {
+            if !held.extending && (is_longer || extends && (is_old || held.is_doubtful)) {
                 held.extending = true;
                 held.asked = std::mem::take(&mut held.is_doubtful);
                 extend.push(ToExtend { member: *member, holds: held.holds.clone() });
@@ -332,9 +333,9 @@ mod tests {
         assert_eq!(members(leases.due(after(begun, 24))), [member(3)]);
     }
 
-    /// Nothing extends it by itself any more.
+    /// The server may shorten it, and somebody may ask to cancel the job.
     #[test]
-    fn a_lease_that_its_handler_has_extended_is_asked_for() {
+    fn a_lease_that_its_handler_has_extended_is_asked_for_until_it_is_as_short_as_any() {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, Duration::ZERO);
         let lease = leases.add(member(1), Some(Bytes::from_static(b"job")), begun);
@@ -343,7 +344,9 @@ mod tests {
         leases.on_extended_by_hand(&member(1), after(begun, 1000));
         assert_eq!(members(leases.due(after(begun, 11))), [member(1)]);
         leases.on_extended(&member(1), after(begun, 11), true);
-        assert_eq!(leases.due(after(begun, 21)), [], "it was asked for");
+        assert_eq!(members(leases.due(after(begun, 969))), [member(1)]);
+        leases.on_extended(&member(1), after(begun, 969), true);
+        assert_eq!(leases.due(after(begun, 970)), [], "that would make it longer");
         leases.end(after(begun, 999));
         assert!(!lease.is_told());
     }

@@ -171,9 +171,9 @@ impl Pops {
         promptly(self.join(wanted, Wait::None), timeout).await
     }
 
-    /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of
-    /// the caller's `conn`.
-    pub(crate) async fn wait_for(&self, conn: &Conn, wanted: Wanted, time: Duration) -> Answer {
+    /// Waits for a payload, for this time if it is not endless. The server looks at the lists at least once,
+    /// within the timeout of the caller's `conn`.
+    pub(crate) async fn wait_for(&self, conn: &Conn, wanted: Wanted, time: Option<Duration>) -> Answer {
         let parts = self.by_slots(wanted);
         if parts.len() > 1
             && let Some(answer) = Box::pin(self.look_at_each_slot(conn, &parts)).await
@@ -181,6 +181,7 @@ impl Pops {
             return answer;
         }
         let mut take = self.join_parts(parts, Wait::Endless);
+        let Some(time) = time else { return take.await };
         match timeout(time, &mut take).await {
             Ok(answer) => answer,
             Err(_) => {

@@ -584,7 +584,8 @@ impl<T: 'static> Receiver<T> {
 
     /// Sends dead letters to this queue as bare payloads: elements of a Redisson `RBlockingQueue`, which Java
     /// can read. A receiver with this setting does this in a second step; until then they are in
-    /// [`BlockingQueue::dead_letters`].
+    /// [`BlockingQueue::dead_letters`]. One that somebody cancels, replaces or removes in the middle of that
+    /// may be sent, too.
     ///
     /// # Examples
     /// ```no_run

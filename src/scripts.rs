@@ -53,48 +53,48 @@ scripts! {
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "f04d630762121b25b0f088fb117bdfe2878b8179",
+    OFFER_JOBS: "125b509906e747b9c3e010721ee6021cf0dcd388",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "8b8e8a60dda66f439192230951c6c0a50b1090d8",
+    OFFER_THROTTLED: "5f04bc19299db9f7bd0a6d7897ae6f49b6a66477",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "79bdac2759e5fb8a89f66d885ed60c7d6136afc6",
+    OFFER_HELD: "fdad5768d03335bad862814c2ea40d960f362c62",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "52fb26ccc3e62b1b5d5564a63c830c11c5053fe4",
+    CANCEL_JOBS: "2cf83f3e28cf15d75f743f19b0facf321643a458",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "67de5cab3e1717c03ecec6db866ae579e3444429",
+    JOB_STATES: "a0d38ecc71131b18433fffb580d9c70b7be713f5",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "6ae2885c4010dfb287d7a141a7f2d80c1b17c0cd", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
-    AGREE: "13cb138e35c2e33c2f28412a587d038ec5b1f7f8", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "130cee5ae333f05ad48a1bb44a86bd73c03b10e0",
+    AGREE: "fd86419d5069bb69885ef0790cd99c5e8ddd55ba", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
+    SWEEP_JOBS: "2aefc0b4a59a9b9f98ecb3676dc7a9b1e225c555",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "88cb97133a9a69fa51dd1deb6ad5ee12bc1c9c99",
+    RESCHEDULE_JOB: "82aea5153a2a09e31dc429cf07b220ca7cdcaaf7",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "42653c1f2609683cca59d3077c5309b237be3a6a",
+    CHANGE_SCHEDULE: "9b942a3ac5c9b4a9147655011c55416c8cb20381",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
-    CANCEL: "50822fe31c2804803b8defa400efcfa9622c708e",
+    CANCEL: "782b24bb16844732deefcfc3a11989e9e91c6121",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
-    RESCHEDULE: "2ec2cb9a4b69cfc2b35232266f5a2213a328ab6a", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "88e5d1e01793afe1a2432412e2bdc413e895518d", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "20a1d3bbd37d8d3ae7520a2502160030228fd16d",
         [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
-    FORGET_JOBS: "2125ec2a221f484d2d63788394c2052966a4d9c0",
+    FORGET_JOBS: "c88d7cae77425b134060337d47367781c9357c34",
         [timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "forget_jobs"];
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
@@ -109,30 +109,30 @@ scripts! {
     CONTAINS_READY: "4e12186de9fcd1aca3bda88bcbfd3dbd275b3e23",
         [list],
         ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: "ce27687be6d1547fcddcae8d8d169803415b670e",
+    REMOVE: "4ab438705ae007c09278081b779afe81f8fe6bfd",
         [timeout_set, list, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "remove"];
-    REMOVE_READY: "52d09e55a47b009905b464eb6e4ed18af9d997c1",
+    REMOVE_READY: "a551c2225e988e6d9afd440a213b54c3e92f4b3b",
         [list, scratch, timeout_set, jobs, notes, more_notes],
         ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_ready"];
-    REMOVE_FIRST: "dc64f2a8adcfab92bf04ee9916d3545a2968b9a5",
+    REMOVE_FIRST: "451799c237835f09ea95cb257b7dd35cc55ea7f5",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_first"];
-    CLEAR: "3b2f1e4de76f3042c4d9ba316819a7c79b1e1772",
+    CLEAR: "c261a88c2198da317d38bb96d80aa99b44fc457f",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
-    CLEAR_READY: "1e5a5d49655129a970e022cc8604d0f0b78d778a",
+    CLEAR_READY: "efc1ad24060e1d93581b4d388095abe0796b27fb",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: "c8f99529a784f2db440828a73c0ad81c10596bfc",
+    POLL_LAST_AND_OFFER_FIRST_TO: "698675a02614ee1b00b54c07d771597e90b15152",
         [timeout_set, ordered_list, quarantine, destination, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "poll_last_and_offer_first_to"];
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "94bb2cb3ec6fd8ab9abb600e9c4d3964735d27f8",
+    RECEIVE: "9884b77b93451a5b4dbdadc5c449cd142013c8ce",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
@@ -144,16 +144,16 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "8f1d42eca67ccc2c89cc1985a5a41afa281d124f",
+    REQUEUE_DEAD: "7776ec01092cd760f13230d75514afce9b1e489d",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
         ["parts/permitted", "parts/letter", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "702d3e98f9ae36c707a5a7e8323b5e5b4e92c359",
+    REMOVE_MESSAGE: "e8a8a4973b8ad979a146d0585826cbcbf69187d9",
         [messages, leases, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "remove_message"];
-    RELEASE_ALL: "09b112cc14d2bb09e4d569291894ffd109405f5b",
+    RELEASE_ALL: "022e3c5295c52e2419f9bbc6c2b2b46959cf7203",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
@@ -187,6 +187,27 @@ return reply";
 /// Whether a call that takes may have left payloads because these were so long.
 pub(crate) fn is_full(lengths: impl Iterator<Item = usize>) -> bool {
     lengths.sum::<usize>() > TAKEN_BYTES
+}
+
+/// What each call has of these: up to `most` of them, and about as many bytes as one takes.
+pub(crate) fn in_parts<T>(
+    all: &[T],
+    most: usize,
+    bytes: impl Fn(&T) -> usize,
+) -> impl DoubleEndedIterator<Item = &[T]> {
+    let (mut parts, mut rest) = (Vec::new(), all);
+    while !rest.is_empty() {
+        let mut before = 0;
+        let has_room = |one: &&T| {
+            let is_full = is_full([before].into_iter());
+            before += bytes(one);
+            !is_full
+        };
+        let (part, others) = rest.split_at(rest.iter().take(most).take_while(has_room).count());
+        parts.push(part);
+        rest = others;
+    }
+    parts.into_iter()
 }
 
 impl Script {

@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use crate::wire::message::MessageId;
 
-/// The most cancelled messages that are remembered. Of others, the receiver learns when it extends their
-/// leases.
+/// The most cancelled messages that are remembered. If there are more, the receiver asks about all that it
+/// has.
 const MOST: usize = 10_000;
 
 /// What was announced to the receivers of a queue. Shared by the task that listens, and the task of a
@@ -55,6 +55,8 @@ impl Announced {
         let mut heard = self.heard();
         if heard.cancelled.messages.len() < MOST {
             heard.cancelled.messages.insert(message);
+        } else {
+            heard.cancelled.may_be_others = true;
         }
         drop(heard);
         self.cancelled.notify_one();

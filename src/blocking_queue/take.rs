@@ -212,7 +212,7 @@ impl<T: 'static> BlockingQueue<T> {
     async fn poll_end_timeout(&self, verb: &'static str, end: End, timeout: Duration) -> Result<Option<T>> {
         let lists = self.own_list(verb)?;
         let answer =
-            self.queue.engine.pops.wait_for(&self.queue.conn, Wanted::one(end, lists), timeout).await;
+            self.queue.engine.pops.wait_for(&self.queue.conn, Wanted::one(end, lists), Some(timeout)).await;
         self.payload(verb, answer)
     }
 

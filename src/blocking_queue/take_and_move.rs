@@ -85,7 +85,7 @@ impl<T: 'static> BlockingQueue<T> {
     ) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to_timeout";
         let wanted = self.moving(VERB, destination)?;
-        let answer = self.queue.engine.pops.wait_for(&self.queue.conn, wanted, timeout).await;
+        let answer = self.queue.engine.pops.wait_for(&self.queue.conn, wanted, Some(timeout)).await;
         self.payload(VERB, answer)
     }
 

@@ -213,11 +213,7 @@ impl<T: 'static> BlockingQueue<T> {
         timeout: Option<Duration>,
         wanted: Wanted,
     ) -> Result<Option<Popped>> {
-        let pops = &self.queue.engine.pops;
-        let popped = match timeout {
-            Some(timeout) => pops.wait_for(&self.queue.conn, wanted, timeout).await,
-            None => pops.wait(wanted).await,
-        };
+        let popped = self.queue.engine.pops.wait_for(&self.queue.conn, wanted, timeout).await;
         popped.map_err(|error| self.queue.op(verb).failed(error))
     }
 

@@ -42,7 +42,8 @@ pub enum Cancelled {
     /// It is removed.
     Removed,
     /// A handler has it, and it holds its id. It is removed when that handler returns without acknowledging
-    /// it, or its lease ends: it is not delivered again. Until then, it holds its id.
+    /// it, or a receiver finds that its lease has ended: it is not delivered again. Until then, it holds its
+    /// id.
     Requested,
     /// There is no such job: it was due before, or handled, or there never was one.
     NotFound,

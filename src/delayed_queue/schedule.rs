@@ -217,7 +217,9 @@ impl<T: 'static> Schedule<T> {
     /// A run holds its id until it is done, as with [`JobOffer::until_done`]: receivers and workers
     /// acknowledge it. A run that `take` or a Java service takes is done when it is taken. A dead letter
     /// holds no run back, not even after it is requeued. Each run is stored when its time has come,
-    /// not ahead, by a redelay client that transfers the queue.
+    /// not ahead, by a redelay client that transfers the queue. If there was none, the run comes late,
+    /// whatever [`missed`](Self::missed) says. Of those that were missed after it, [`Overlap::Skip`] drops
+    /// all, and [`Overlap::Queue`] what `missed` drops.
     ///
     /// # Examples
     /// ```no_run
@@ -353,7 +355,9 @@ impl<T: 'static> Schedule<T> {
             return Ok(Vec::new());
         };
         let rule = record.recurrence.rule().map_err(|why| op.invalid(why))?;
-        let first = next.filter(|next| *next > now).or_else(|| rule.next(now));
+        // That of one that is held back is the time of the next look.
+        let ahead = next.filter(|next| *next > now && record.held == 0);
+        let first = ahead.or_else(|| rule.next(now));
         let runs = std::iter::successors(first, |run| rule.next(*run));
         Ok(runs.take(count.min(MOST_RUNS)).map(time::from_epoch_millis).collect())
     }

@@ -302,7 +302,7 @@ pub(super) struct Return {
     conn: Conn,
     keys: Keys,
     push: &'static str,
-    /// In chunks, because the number of arguments of a command is limited. The last chunk goes first.
+    /// In chunks, because a command has a bound of arguments and of bytes. The last chunk goes first.
     chunks: Vec<Chunk>,
     /// The receipts of the chunks that are back. Without those of which a try was lost: it may still arrive.
     spent: Vec<Bytes>,
@@ -329,7 +329,7 @@ impl Return {
             payloads: chunk.iter().rev().cloned().collect(),
             lost: false,
         };
-        let chunks = payloads.chunks(CALL).map(chunk).collect();
+        let chunks = scripts::in_parts(&payloads, CALL, Bytes::len).map(chunk).collect();
         Self { conn, keys, push, chunks, spent: Vec::new() }
     }
 
@@ -364,7 +364,8 @@ impl Return {
                 .number(scripts::REMEMBERED_MS)
                 .args(chunk.payloads.iter().cloned())
                 .idempotent();
-            call.run_noting(&self.conn, &mut chunk.lost).await?;
+            let conn = self.conn.for_long(chunk.payloads.iter().map(Bytes::len).sum());
+            call.run_noting(&conn, &mut chunk.lost).await?;
             self.spent.extend(self.chunks.pop().filter(|chunk| !chunk.lost).map(|chunk| chunk.receipt));
         }
         Ok(())

@@ -265,6 +265,22 @@ impl Dispatcher {
         }
     }
 
+    /// A blocking pop is about to end because it has no connection, and others have one: its lists are looked
+    /// at without it, some of them each time.
+    pub(crate) fn on_no_connection(&mut self, tier: Tier) {
+        let Some(pop) = self.blocked(tier) else { return };
+        let some: Vec<Keys> = pop.keys.iter().take(HOT_LIMIT).cloned().collect();
+        for keys in some {
+            if let Some(list) = self.lists.get_mut(&keys) {
+                list.content = Content::MaybeMore;
+            }
+            if tier == Tier::Cold {
+                self.leaving_cold.insert(keys.clone());
+            }
+            self.changed.insert(keys);
+        }
+    }
+
     /// A blocking pop ended.
     pub(crate) fn on_pop_ended(&mut self, tier: Tier, outcome: PopOutcome) {
         match outcome {

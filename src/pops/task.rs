@@ -229,7 +229,13 @@ impl Task {
                     }
                     outcome => outcome,
                 };
+                // Perhaps the server accepts no more connections.
+                let has_none = matches!(&outcome, PopOutcome::Failed(OpError::NotExecuted(_)))
+                    && self.conn.in_slot(kind.slot(&self.conn)).is_connected();
                 let pops = self.kinds.get_mut(&kind)?;
+                if has_none {
+                    pops.dispatcher.on_no_connection(tier);
+                }
                 if let PopOutcome::Payload(keys, _) = &outcome
                     && claim.is_some()
                 {

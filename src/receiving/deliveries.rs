@@ -33,6 +33,9 @@ const MOST_BYTES: usize = 4 << 20;
 /// How long a claim may be under way after its announcement, at most: the reply may have to be repeated.
 const UNDER_WAY: Duration = Duration::from_secs(60);
 
+/// How long the release of what nobody read waits after it was refused.
+const REFUSED: Duration = Duration::from_secs(1);
+
 /// Where settlements are answered, and how.
 type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, OpError>)>;
 
@@ -46,6 +49,9 @@ pub(super) struct Deliveries {
     unread: mpsc::UnboundedReceiver<Vec<Claim>>,
     /// Claims that were not sent to this process.
     unsent: Vec<Member>,
+    /// Claims that nobody read, and that the server has refused to release; and when that is tried again.
+    refused: Vec<Member>,
+    refused_until: Instant,
     /// Messages whose jobs were cancelled lately, and when that was heard. Their claims may be under way.
     cancelled: HashMap<MessageId, Instant>,
     /// Settlements that replicas are to confirm. They are awaited by the task, as whatever answers a caller
@@ -79,6 +85,8 @@ impl Deliveries {
             outbox,
             unread,
             unsent: Vec::new(),
+            refused: Vec::new(),
+            refused_until: Instant::now(),
             cancelled: HashMap::new(),
             confirming: FuturesUnordered::new(),
             answered: 0,
@@ -88,6 +96,9 @@ impl Deliveries {
     /// Adds to a call what it is to settle and to extend.
     pub(super) fn gather(&mut self, now: Instant, turn: &mut Turn) {
         let mut unread = std::mem::take(&mut self.unsent);
+        if self.refused_until <= now {
+            unread.append(&mut self.refused);
+        }
         while let Ok(claims) = self.unread.try_recv() {
             unread.extend(claims.iter().map(|claim| claim.member));
         }
@@ -154,9 +165,12 @@ impl Deliveries {
         self.answer(answers, unconfirmed);
     }
 
-    /// A call was refused that was to extend these.
-    pub(super) fn on_refused(&mut self, extend: &[ToExtend]) {
-        extend.iter().for_each(|one| self.leases.on_refused(&one.member));
+    /// A call was refused. What no program has read is for the next one to release: nobody else knows of it.
+    pub(super) fn on_refused(&mut self, turn: &Turn) {
+        turn.extend.iter().for_each(|one| self.leases.on_refused(&one.member));
+        let is_unread = |to_settle: &&ToSettle| matches!(to_settle.settlement, Settlement::Unread);
+        self.refused.extend(turn.settle.iter().filter(is_unread).map(|to_settle| to_settle.member));
+        self.refused_until = Instant::now() + REFUSED;
     }
 
     /// Somebody has asked to cancel these jobs.
@@ -240,9 +254,10 @@ impl Deliveries {
         }
     }
 
-    /// When the next lease is to be extended, or is over.
+    /// When the next lease is to be extended, or is over, or what was refused is to be released.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.leases.next()
+        let refused = (!self.refused.is_empty()).then_some(self.refused_until);
+        self.leases.next().into_iter().chain(refused).min()
     }
 
     /// Tells the handlers whose leases are over. Returns when to do so again.

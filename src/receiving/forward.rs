@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::conn::{Conn, OpError, Reply};
+use crate::conn::{Command, Conn, OpError, Reply};
 use crate::pacing::backoff;
 use crate::scripts;
 use crate::telemetry::events;
@@ -123,6 +123,11 @@ impl Destination {
             let [id, _, _, _, _, _, _, died, payload, _] = letter else { continue };
             let (id, died, payload) =
                 (id.clone().into_bytes()?, died.clone().into_int()?, payload.clone().into_bytes()?);
+            // The last push may have taken long, and somebody may have requeued it meanwhile.
+            let score = Command::new("ZSCORE").arg(from.dead.clone()).arg(id.clone()).only_reads();
+            if !conn.call(&score).await?.into_optional_bytes()?.is_some_and(|score| is_to_be_sent(&score)) {
+                continue;
+            }
             let name = format!("{}-{died}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
             let receipt = self.keys.returned_as(&name);
             let push = scripts::RETURN_TO_LIST.on(&[self.keys.target(), &receipt, self.keys.scratch()]);

@@ -261,9 +261,11 @@ impl Task {
         let report = match result {
             Ok(report) => report,
             Err(NoAnswer { error, lost, closed }) => {
+                if !closed {
+                    self.deliveries.on_refused(&turn);
+                }
                 turn.answer_all(&if lost { error.clone().after_a_lost_try() } else { error.clone() });
                 if !closed {
-                    self.deliveries.on_refused(&turn.extend);
                     self.on_refused(error, demand);
                 }
                 return !closed;

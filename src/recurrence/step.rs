@@ -84,6 +84,11 @@ impl Step {
     fn alone(state: &State, overlap: Overlap, due: u64, now: u64, is_running: bool) -> Result<Self, String> {
         let mut record = state.record.clone();
         let rule = state.record.recurrence.rule()?;
+        // The sorted set was lost, and the time with it (`agree.lua`).
+        if due == 0 && record.held == 0 {
+            let next = rule.next(now.max(record.last));
+            return Ok(Self::store(record, next));
+        }
         // After each run before, so that the last one is the latest: one may have been triggered since.
         let run = state.held(now).unwrap_or(due).max(record.last + 1);
         let following = |run: u64| rule.next(now.max(run));

@@ -30,9 +30,11 @@ local function score_of(id, content)
         local letter = #id == 16 and letter_of(content)
         return letter and string.format('%.0f', letter[6])
     end
-    -- A schedule whose next run is not known is due now: that is when it is calculated.
+    -- A schedule whose next run is not known is due now: that is when it is calculated. If its runs do not overlap, it would run then:
+    -- 0 says that the time is not known.
     local head = '\n' .. string.sub(content, 1, string.find(content, '\n\n', 1, true) or 0)
-    return string.find(head, '\npaused\n', 1, true) and '+inf' or now
+    local unknown = string.find(head, '\nno_overlap ', 1, true) and '0' or now
+    return string.find(head, '\npaused\n', 1, true) and '+inf' or unknown
 end
 
 local again = {}

@@ -107,8 +107,8 @@ for i = 7, #ARGV, 4 do
         expires = high * 4294967296 + low + (from == 'n' and (base > 0 and base or now) or 0)
     end
     if outcome == 'stored' or outcome == 'replaced' then
-        if 0 < expires and expires < due then
-            return redis.error_reply('REDELAY the job would expire before it is due')
+        if 0 < expires and expires <= due then
+            return redis.error_reply('REDELAY the job would expire when it is due, or before')
         end
         -- Beyond 10^15, Redisson's decoder and Lua's doubles lose digits.
         if due >= 1e15 then
@@ -131,7 +131,7 @@ for i = 7, #ARGV, 4 do
         if throttle then
             accepted[throttle] = true
         end
-        if pending and (pending ~= entry or kind_of(field) ~= 'p') or holder then
+        if pending and (pending ~= entry or kind_of(field) ~= 'p') or holder or change.stale then
             replaces = true
         end
     end

@@ -6,8 +6,8 @@
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
 --        not agree, or 0}
 -- Clock  the server's (TIME)
--- Cost   O(1) for each field; no more than about 1 MB of them, or what is read in 10 ms, and then one note; native scans of parts of
---        the target for up to 10 ms. The calls of all clients take about one hundredth of the server's time
+-- Cost   O(1) for each field; no more than about 1 MB of them, or what is read in 10 ms, and then one note; and for the notes the same
+--        again; native scans of parts of the target for up to 10 ms. The calls of all clients take about one hundredth of the server's time
 -- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to read its field, so a pass
 -- looks for those that are due; and for all if there are few, or most ids are stale.
 local REST = 30000 -- ms between two passes
@@ -20,6 +20,7 @@ local NOTES = 500 -- notes that one call looks at, about
 local LOOKED_AT = '-' -- the cursor of the jobs, as long as notes are left
 local OLD = 604800000 -- ms: no payload whose job does not hold its id has its data for longer
 local EQUAL = 1000 -- equal payloads that are counted
+local BYTES = 1000000 -- of entries that are looked for in one command, or that a call reads for its notes
 
 local now_ms = math.floor(now / 1000)
 local cursor, next_call, foreign, notes_at = unpack(redis.call('HMGET', KEYS.control, 'jobs', 'jobs-at', 'foreign', 'notes-at'))
@@ -131,8 +132,10 @@ end
 local notes_next = '0'
 
 -- The field that belongs to the note with this data, or nil.
+local bytes = 0
 local function field_with(sha1, data)
     local field = redis.call('HGET', KEYS.jobs, id_in(data))
+    bytes = bytes + (field and #field or 0)
     local is_its = field and has_entry(field) and kind_of(field) ~= 'p' and due_of(field) == due_in(data)
         and redis.sha1hex(payload_of(entry_of(field)) or '') == sha1
     return is_its and field or nil
@@ -151,15 +154,22 @@ local function surplus(sha1, first, payload)
     if not ready then
         return 0
     end
-    local datas, entries = next_notes(sha1, nil, ready + NOTES), {}
+    local datas = next_notes(sha1, nil, ready + NOTES)
     table.insert(datas, 1, first)
-    for n, data in ipairs(datas) do
-        entries[n] = entry_with(id_in(data), payload)
-    end
-    local dues = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries))
-    local was_due = 0
-    while was_due < #datas and not dues[was_due + 1] and due_in(datas[was_due + 1]) <= now_ms do
-        was_due = was_due + 1
+    local some = math.max(1, math.floor(BYTES / (#payload + 1)))
+    local was_due, is_pending = 0, false
+    while was_due < #datas and not is_pending and (was_due == 0 or spent() < 2 * SCAN_TIME) do
+        local entries = {}
+        for n = was_due + 1, math.min(was_due + some, #datas) do
+            entries[#entries + 1] = entry_with(id_in(datas[n]), payload)
+        end
+        for _, due in ipairs(redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries))) do
+            is_pending = due or due_in(datas[was_due + 1]) > now_ms
+            if is_pending then
+                break
+            end
+            was_due = was_due + 1
+        end
     end
     return math.max(0, was_due - ready)
 end
@@ -169,6 +179,10 @@ local function sweep_notes(sha1, known)
     local gone = nil
     for _ = 1, NOTES do
         local data, has_others = first_note(known)
+        if not is_data(data) then
+            remove_first_note(sha1, has_others)
+            return
+        end
         local field = field_with(sha1, data)
         if not is_stale(data, field) then
             if not gone then
@@ -182,7 +196,7 @@ local function sweep_notes(sha1, known)
         gone = gone and math.max(0, gone - 1)
         remove_first_note(sha1, has_others)
         known = redis.call('HGET', KEYS.notes, sha1)
-        if not known or spent() > 2 * SCAN_TIME then
+        if not known or bytes > BYTES or spent() > 2 * SCAN_TIME then
             return
         end
     end
@@ -192,10 +206,18 @@ if notes > 0 then
     local function read_notes(from, number)
         return redis.call('HSCAN', KEYS.notes, from, 'COUNT', number)
     end
+    -- A cursor, and how many of its notes an earlier call has looked at.
+    local from, passed = string.match(notes_at or '', '^(%d+):?(%d*)$')
+    from, passed = is_cursor(from) and from or '0', tonumber(passed) or 0
     local some
-    some, notes_next = scan(read_notes, is_cursor(notes_at) and notes_at or '0', NOTES, is_late)
+    some, notes_next = scan(read_notes, from, NOTES, is_late)
     scan_till = nil
-    for n = 1, #some, 2 do
+    local left = redis.call('HLEN', KEYS.notes)
+    for n = 2 * passed + 1, #some, 2 do
+        if n > 2 * passed + 1 and (bytes > BYTES or is_late()) then
+            notes_next = string.format('%s:%d', from, (n - 1) / 2 - left + redis.call('HLEN', KEYS.notes))
+            break
+        end
         sweep_notes(some[n], some[n + 1])
     end
     redis.call('HSET', KEYS.control, 'notes-at', notes_next)

@@ -13,7 +13,10 @@ use futures::future::join_all;
 use redelay::worker::{Backoff, Outcome};
 use redelay::{ErrorKind, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{DEAD, DEAD_MESSAGES, HOUR, MESSAGES, Queues, builder, ms, number_queues, soon};
+use redelay_support::{
+    CONTROL, DEAD, DEAD_MESSAGES, HOUR, MESSAGES, MORE_NOTES, NOTES, Queues, RETRIES, builder, ms,
+    number_queues, soon, text_queues,
+};
 use tokio::time::timeout;
 
 /// A lease that is shorter than three round trips may end before it is extended. One that is shorter than a
@@ -181,4 +184,62 @@ async fn junk_among_dead_letters_hides_none() {
     let again = soon(ready.receiver().keep_dead_letters(1, Duration::ZERO).receive()).await.unwrap();
     assert_eq!(*again.value(), 7);
     again.ack().await.unwrap();
+}
+
+/// Another program has written where the data of jobs is. That concerns its own payload alone.
+#[tokio::test]
+async fn what_is_no_data_of_a_job_holds_no_message_up() {
+    let server = Server::start();
+    let (_client, ready, delayed) = text_queues(&server).await;
+    let sha1: String = server.get(["EVAL", "return redis.sha1hex('x')", "0"]);
+    let receiver = ready.receiver();
+    for junk in ["", "0", "1", "0junk", "1junk", "0\0\0\0\0\0\0\u{7f}", "0\0\0\0\0\0\0\u{1}a\u{1}\0\0"] {
+        let note = || {
+            server.cmd(["HSET", NOTES, &sha1, junk]);
+            server.cmd(["ZADD", MORE_NOTES, "0", &format!("{sha1}{junk}")]);
+            server.cmd(["HSET", CONTROL, "notes", "1"]);
+        };
+        note();
+        ready.put("x").await.unwrap();
+        let delivery = soon(receiver.receive()).await.unwrap();
+        assert_eq!((delivery.value().as_str(), delivery.job_id()), ("x", None), "{junk:?}");
+        delivery.ack().await.unwrap();
+        note();
+        ready.offer_all(&["w", "x", "x", "y"].map(String::from)).await.unwrap();
+        for delivery in soon(receiver.receive_many(4)).await.unwrap() {
+            delivery.unwrap().ack().await.unwrap();
+        }
+        note();
+        delayed.offer("x", Duration::ZERO).id("a").until_done().header("n", "1").await.unwrap();
+        let delivery = soon(receiver.receive()).await.unwrap();
+        assert_eq!((delivery.job_id(), delivery.header("n")), (Some(&b"a"[..]), Some("1")), "{junk:?}");
+        delivery.ack().await.unwrap();
+        assert_eq!(delayed.job("a").state().await.unwrap(), None, "{junk:?}");
+        note();
+        ready.put("x").await.unwrap();
+        assert_eq!(soon(ready.take()).await.unwrap(), "x");
+    }
+    // A sweep deletes it.
+    server.cmd(["HDEL", CONTROL, "jobs", "jobs-at", "notes-at"]);
+    let sweeping = Queues::of_texts(builder(&server).sweep_interval(Duration::from_secs(1))).await;
+    until_async("it is gone", || async { server.get::<usize, _>(["EXISTS", NOTES]) == 0 }).await;
+    sweeping.client.shutdown().await;
+
+    // A message with such data.
+    let numbers = [&[2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 3, 0, 3, 0, 0, 0x75, 0x30, b'k'][..], &[0; 12]].concat();
+    for data in ["", "abc", "123456"] {
+        let lengths = [0, data.len() as u8, 0, 0];
+        let record = [&numbers[..], &lengths, data.as_bytes(), b"z"].concat();
+        server.cmd([b"HSET".as_slice(), MESSAGES.as_bytes(), b"0123456789abcdef", &record]);
+        server.cmd(["ZADD", RETRIES, "1", "0123456789abcdef"]);
+        ready.put("w").await.unwrap();
+        let mut received = Vec::new();
+        while received.len() < 2 {
+            let delivery = soon(receiver.receive()).await.unwrap();
+            received.push((delivery.value().clone(), delivery.job_id().is_none()));
+            delivery.ack().await.unwrap();
+        }
+        received.sort();
+        assert_eq!(received, [("w".to_owned(), true), ("z".to_owned(), true)], "{data:?}");
+    }
 }

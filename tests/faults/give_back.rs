@@ -242,6 +242,25 @@ async fn thousands_come_back_in_order() {
     until_async("nothing else is left", || async { server.keys().len() == 3 }).await;
 }
 
+/// A slow link takes longer than the command timeout for all of them.
+#[tokio::test]
+async fn long_payloads_come_back_a_few_at_a_time() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = text_queues(&server).await;
+    let values: Vec<String> = (0..64).map(|n| format!("{n:02}{}", "x".repeat(100_000))).collect();
+    ready.offer_all(&values).await.unwrap();
+    let queue = ready.clone();
+    let mut drain = pending(async move { queue.poll_many(64).await });
+    woken(&mut drain).await;
+    // A call leaves a receipt.
+    let before = server.command_calls("set");
+    drop(drain);
+    until_async("given back", || async { ready.len().await.unwrap() == values.len() }).await;
+    let calls = server.command_calls("set") - before;
+    assert!(calls >= 6, "{calls} calls for 6.4 MB");
+    assert!(ready.read_all().await.unwrap() == values);
+}
+
 /// The usual `select!` of a busy channel and a take. Other takers of the client are served all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn takers_that_come_and_go_without_a_pause_starve_nobody() {

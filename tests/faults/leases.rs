@@ -90,6 +90,39 @@ async fn a_clock_that_jumps_doubles_nothing() {
     }
 }
 
+/// The server cuts leases that end too late when its clock was set back. One that was extended by hand is
+/// longer than those of its receiver.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_set_back_ends_no_lease_that_was_extended_by_hand() {
+    let clock = Clock::start();
+    let (_client, ready, _) = number_queues(&clock.server).await;
+    let (_other_client, other, _) = number_queues(&clock.server).await;
+    ready.offer_all(&[1, 2]).await.unwrap();
+    let receiver = || ready.receiver().lease(ms(2000));
+    let mut held = Vec::new();
+    for receiver in [receiver(), receiver().extend_for(Duration::ZERO)] {
+        let delivery = soon(receiver.receive()).await.unwrap();
+        delivery.extend(MINUTE).await.unwrap();
+        held.push(delivery);
+    }
+    let ends = || clock.server.zset(LEASES).into_iter().map(|(_, end)| end).fold(f64::MAX, f64::min);
+    let extended = ends();
+    clock.set(-60);
+    // Another one sweeps, and cuts them; they end 2 s later.
+    let another = other.receiver();
+    let (is_cut, begun) = (|| ends() < extended - 5000.0, Instant::now());
+    let mut cut_at = None;
+    while cut_at.is_none_or(|at: Instant| at.elapsed() < ms(6000)) {
+        assert!(begun.elapsed() < 3 * MINUTE, "nothing cuts them");
+        assert!(soon(another.receive_timeout(ms(100))).await.unwrap().is_none(), "it is delivered again");
+        cut_at = cut_at.or_else(|| is_cut().then(Instant::now));
+    }
+    for delivery in held {
+        delivery.ack().await.unwrap();
+    }
+    assert!(is_drained(&clock.server));
+}
+
 /// Case 20: the runtime is blocked for two leases.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {

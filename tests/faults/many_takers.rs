@@ -11,8 +11,8 @@ use std::time::Duration;
 use futures::future::poll_immediate;
 use futures::stream::{FuturesUnordered, StreamExt};
 use redelay::{BlockingQueue, Client, ErrorKind, Result, codec};
-use redelay_fixture::{Server, until_async_within};
-use redelay_support::{Boxed, MINUTE, alone, ms, number_queues};
+use redelay_fixture::{Server, redis, until_async, until_async_within};
+use redelay_support::{Boxed, CHANNEL, MINUTE, alone, ms, number_queues, soon};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -190,4 +190,38 @@ async fn takers_that_begin_and_are_dropped_leave_nothing_behind() {
     ready.put(&1).await.unwrap();
     assert_eq!(timeout(MINUTE, ready.take()).await.expect("a payload").unwrap(), 1);
     client.shutdown().await;
+}
+
+/// The server accepts no more connections, and those that there are work.
+#[tokio::test]
+async fn takers_without_a_connection_to_block_on_are_served() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = number_queues(&server).await;
+    until_async("subscribed", || async { server.subscribers(CHANNEL) == 1 }).await;
+    let mut admin = server.redis();
+    let mut ask = |words: &[&str]| -> redis::Value {
+        let mut command = redis::Cmd::new();
+        words.iter().for_each(|word| _ = command.arg(*word));
+        command.query(&mut admin).unwrap()
+    };
+    let text = |value| redis::from_redis_value::<String>(value).unwrap();
+    let clients = text(ask(&["CLIENT", "LIST"])).lines().count();
+    ask(&["CONFIG", "SET", "maxclients", &clients.to_string()]);
+    let taker = ready.clone();
+    let taken = tokio::spawn(async move { taker.take().await });
+    let refused = async {
+        while text(ask(&["INFO", "stats"])).contains("rejected_connections:0") {
+            sleep(ms(10)).await;
+        }
+    };
+    timeout(MINUTE, refused).await.expect("the server refuses a connection");
+    ask(&["RPUSH", "q", "7", "8"]);
+    assert_eq!(soon(taken).await.unwrap().unwrap(), 7);
+    assert_eq!(soon(ready.take()).await.unwrap(), 8);
+    let receiver = ready.receiver();
+    let received = tokio::spawn(async move { receiver.receive().await.unwrap().into_parts().0 });
+    sleep(ms(100)).await;
+    ask(&["RPUSH", "q", "9"]);
+    assert_eq!(soon(received).await.unwrap(), 9);
+    ask(&["CONFIG", "SET", "maxclients", "10000"]);
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use redelay::{Client, ErrorKind};
 use redelay_fixture::{Proxy, Server, until, until_async};
-use redelay_support::{DEAD, DEAD_MESSAGES, MESSAGES, MINUTE, Queues, RECEIPTS, builder, ms, part, soon};
+use redelay_support::{
+    DEAD, DEAD_MESSAGES, HOUR, MESSAGES, MINUTE, Queues, RECEIPTS, builder, ms, part, soon,
+};
 use tokio::time::sleep;
 
 use crate::dropping::{Moment, drop_at};
@@ -306,6 +308,41 @@ async fn what_was_refused_to_be_acknowledged_is_delivered_again() {
         }
         assert!(is_drained(&server));
     }
+}
+
+/// Its receive is gone, and no other program knows of it.
+#[tokio::test]
+async fn what_nobody_has_read_is_released_after_a_refusal() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
+    let proxy = Proxy::start(server.port());
+    let url = format!("redis://user:secret@127.0.0.1:{}", proxy.port());
+    let connecting = Client::builder().url(url).command_timeout(MINUTE).transfer(false);
+    let queues = Queues::of_numbers(connecting).await;
+    let receiver = queues.ready.receiver().lease(HOUR);
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    server.cmd(["RPUSH", "q", "1"]);
+    proxy.hold_replies(true);
+    let receive = tokio::spawn({
+        let receiver = receiver.clone();
+        async move { receiver.try_receive().await }
+    });
+    until_async("it is claimed", || async { count(&server, "LLEN", "q") == 0 }).await;
+    receive.abort();
+    assert!(receive.await.unwrap_err().is_cancelled());
+    server.cmd(["ACL", "SETUSER", "user", "-evalsha"]);
+    let before = server.errors("NOPERM");
+    proxy.hold_replies(false);
+    until_async("its release is refused", || async { server.errors("NOPERM") > before }).await;
+    let begun = server.errors("NOPERM");
+    sleep(ms(300)).await;
+    let refused = server.errors("NOPERM") - begun;
+    assert!(refused <= 2, "{refused} calls in 0.3 s");
+    server.cmd(["ACL", "SETUSER", "user", "+@all"]);
+    let again = soon(receiver.receive()).await.unwrap();
+    assert_eq!((*again.value(), again.attempt()), (1, 1));
+    again.ack().await.unwrap();
+    assert!(is_drained(&server));
 }
 
 /// The reply is lost before and after the call was executed.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use redelay::{Client, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{CLAIMS, HOUR, JOBS, ORDERED_LIST, QUARANTINE, TIMEOUT_SET, ms, still_text_queues};
+use redelay_support::{
+    CLAIMS, CONTROL, HOUR, JOBS, NOTES, ORDERED_LIST, QUARANTINE, TIMEOUT_SET, ms, still_text_queues,
+};
 
 use super::reads::{Monitor, elements, fill, most, reads};
 
@@ -100,6 +102,34 @@ async fn long_jobs_are_swept_a_few_at_a_time() {
     let most = most(&calls) * BYTES;
     println!("{} calls, {most} bytes at most", calls.len());
     assert!(!calls.is_empty() && most <= 1_048_576 + 16 * BYTES, "{most}");
+}
+
+/// The sweep of notes reads the entries of their jobs, and all of them in the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn notes_of_long_jobs_are_swept_a_few_at_a_time() {
+    const BYTES: usize = 100_000;
+    const ALL: usize = 64;
+    let server = Server::start();
+    let (client, _, delayed) = still_text_queues(&server).await;
+    for n in 0..ALL {
+        let payload = format!("{n:02}{}", "x".repeat(BYTES));
+        delayed.offer(&payload, HOUR).id(n.to_string()).header("n", "v").await.unwrap();
+    }
+    client.shutdown().await;
+    let monitor = Monitor::start(&server);
+    let sweeping = Client::builder().url(server.url()).sweep_interval(ms(1000)).connect().await.unwrap();
+    let _delayed = sweeping.delayed_queue(&sweeping.blocking_queue("q", codec::String));
+    let cursor = || server.get::<Option<String>, _>(["HGET", CONTROL, "notes-at"]);
+    until_async("all have been looked at", || async { cursor().as_deref() == Some("0") }).await;
+    sweeping.shutdown().await;
+    let calls = monitor.end(&server);
+    let reads = calls.iter().map(|call| {
+        call.iter().filter(|command| command.to_lowercase().starts_with("\"hget\" \"redelay:jobs")).count()
+    });
+    let reads: Vec<usize> = reads.filter(|reads| *reads > 0).collect();
+    println!("reads of each call: {reads:?}");
+    assert!(reads.iter().sum::<usize>() >= ALL && reads.iter().all(|reads| *reads <= 12), "{reads:?}");
+    assert_eq!(server.get::<usize, _>(["HLEN", NOTES]), ALL);
 }
 
 /// Leaves a claim of a pop, whose payload has so many bytes.

@@ -3,11 +3,13 @@
 
 mod messages;
 pub(crate) mod rung;
+mod system_calls;
 
 use std::collections::BTreeMap;
 use std::slice::from_mut;
 
 use self::rung::Rung;
+use self::system_calls::Counter;
 use crate::bench::{Bench, Measured, warm_up};
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::job::{Job, Offer, Receive, payload};
@@ -125,6 +127,16 @@ impl Call {
             least,
         })
     }
+
+    /// What redelay may need on two threads.
+    fn most_system_calls(self) -> Option<Aim> {
+        let most = match self {
+            Self::Offer | Self::Take(1) => 3.2,
+            Self::ByHand => 7.0,
+            _ => return None,
+        };
+        Some(Aim::AtMost { of: Way::TwoThreads.name().into(), most })
+    }
 }
 
 struct Turn {
@@ -143,8 +155,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let rows = CALLS.into_iter().flat_map(|call| rows(bench, &mut workers, call)).collect();
     let about = "One call at a time, each after the reply to the last one, in short turns. The blocking socket writes and reads by \
                  itself, without a runtime; redis-rs and fred are the clients of that name on two threads of Tokio's. They offer \
-                 and receive with the scripts of redelay, and take with `BLPOP`. Payloads have 100 bytes; those that are taken are ready. Behind \
-                 a value: how many times better the first column was.";
+                 and receive with the scripts of redelay, and take with `BLPOP`. Payloads have 100 bytes; those that are taken are ready. System \
+                 calls are counted in one turn, by `strace -c` if it is installed. Behind a value: how many times better the first column was.";
     let contest = Contest { name: "one caller".into(), about: about.into(), rows };
     Measured { contests: vec![contest, messages], ..Measured::default() }
 }
@@ -152,12 +164,14 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 fn rows(bench: &mut Bench, workers: &mut Workers, call: Call) -> Vec<Line> {
     let (ways, slices) = (call.ways(), bench.effort.slices);
     let turns = bench.take_turns(&format!("ladder: {}", call.name()), &ways, slices, |bench, way| {
-        let mut worker = way.again(bench, workers)?;
-        let turn = turn(bench, &mut worker, call)?;
-        worker.ask(&Job::Close)?;
-        workers.insert(*way, worker);
-        Ok(turn)
+        with_worker(bench, workers, *way, |bench, worker| turn(bench, worker, call))
     });
+    let counted = ways.iter().map(|way| {
+        bench.turn(&format!("ladder: {}: system calls", call.name()), |bench| {
+            with_worker(bench, workers, *way, |bench, worker| system_calls(bench, worker, call))
+        })
+    });
+    let counted: Option<Vec<f64>> = counted.collect();
     let line = |what: &str, unit: &str, better, value: fn(&Turn) -> f64| {
         let columns = ways
             .iter()
@@ -167,15 +181,60 @@ fn rows(bench: &mut Bench, workers: &mut Workers, call: Call) -> Vec<Line> {
     };
     let calls = line("", "per second", Better::More, |turn| turn.per_second);
     let calls = call.goals().into_iter().fold(calls, Line::aim);
-    vec![
+    let mut lines = vec![
         calls,
         line(": client's CPU", "µs each", Better::Less, |turn| turn.client_micros),
         line(": server's CPU", "µs each", Better::Less, |turn| turn.server_micros),
-    ]
+    ];
+    if let Some(counted) = counted {
+        let columns = ways
+            .iter()
+            .zip(counted)
+            .map(|(way, count)| Column { of: way.name().into(), rounds: vec![count] });
+        let what = format!("{}: system calls", call.name());
+        let line = Line::new(what, "each", Better::Less, columns.collect());
+        lines.push(call.most_system_calls().into_iter().fold(line, Line::aim));
+    }
+    lines
+}
+
+/// Measures with the process of this way, which serves the next turn, too, if this one succeeds.
+fn with_worker<T>(
+    bench: &mut Bench,
+    workers: &mut Workers,
+    way: Way,
+    measure: impl FnOnce(&mut Bench, &mut Worker) -> Outcome<T>,
+) -> Outcome<T> {
+    let mut worker = way.again(bench, workers)?;
+    let measured = measure(bench, &mut worker)?;
+    worker.ask(&Job::Close)?;
+    workers.insert(way, worker);
+    Ok(measured)
 }
 
 fn turn(bench: &mut Bench, worker: &mut Worker, call: Call) -> Outcome<Turn> {
-    let job = match call {
+    let job = prepare(bench, worker, call)?;
+    let (client, server) = (worker.cpu_seconds(), bench.server.counters());
+    let reply = worker.ask(&job)?;
+    let (server, calls) = (bench.server.counters().since(server), reply.count as f64);
+    Ok(Turn {
+        per_second: reply.per_second(),
+        client_micros: (worker.cpu_seconds() - client) * 1e6 / calls,
+        server_micros: server.cpu_seconds * 1e6 / calls,
+    })
+}
+
+/// System calls of the client for each call. `None` if nothing counts them here.
+fn system_calls(bench: &mut Bench, worker: &mut Worker, call: Call) -> Outcome<Option<f64>> {
+    let job = prepare(bench, worker, call)?;
+    let Some(counter) = Counter::attach(worker.pid()) else { return Ok(None) };
+    let reply = worker.ask(&job)?;
+    Ok(counter.count().map(|count| count / reply.count as f64))
+}
+
+/// Returns the job of a turn, for which everything is ready.
+fn prepare(bench: &mut Bench, worker: &mut Worker, call: Call) -> Outcome<Job> {
+    Ok(match call {
         Call::Offer => Offer { millis: bench.effort.slice_millis, ..Offer::new(QUEUE) }.job(),
         Call::Take(takers) => {
             let take = |count| Job::Take { queue: QUEUE.into(), takers, count };
@@ -192,13 +251,5 @@ fn turn(bench: &mut Bench, worker: &mut Worker, call: Call) -> Outcome<Turn> {
             let by_hand = call == Call::ByHand;
             Job::Receive(Receive { queue: QUEUE.into(), by_hand, concurrency: 1, count })
         }
-    };
-    let (client, server) = (worker.cpu_seconds(), bench.server.counters());
-    let reply = worker.ask(&job)?;
-    let (server, calls) = (bench.server.counters().since(server), reply.count as f64);
-    Ok(Turn {
-        per_second: reply.per_second(),
-        client_micros: (worker.cpu_seconds() - client) * 1e6 / calls,
-        server_micros: server.cpu_seconds * 1e6 / calls,
     })
 }

@@ -180,6 +180,10 @@ impl Worker {
         cpu_seconds(self.child.id())
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Resident memory in bytes.
     pub(crate) fn memory(&self) -> Outcome<f64> {
         memory(self.child.id()).ok_or_else(|| self.failure("has ended"))

@@ -14,6 +14,8 @@ use crate::RedelayBackend;
 
 /// Offers on their way, before a sink waits.
 const MOST: usize = 64;
+/// The latest time of a task, epoch s, that every system can express: in the year 9999.
+const LATEST: u64 = 253_402_300_799;
 
 /// Offers whose replies have not been read.
 #[derive(Default)]
@@ -44,9 +46,10 @@ impl<T: Send + 'static> Sink<Task<T>> for RedelayBackend<T> {
 
     fn start_send(self: Pin<&mut Self>, task: Task<T>) -> Result<(), Error> {
         let (value, context) = task.take();
-        // A task without a time is due now, as one whose time is over.
-        let due = UNIX_EPOCH + Duration::from_secs(context.run_at().unwrap_or(0));
-        let offer = self.delayed.offer_at(&value, due);
+        let offer = match context.run_at() {
+            Some(at) => self.delayed.offer_at(&value, UNIX_EPOCH + Duration::from_secs(at.min(LATEST))),
+            None => self.delayed.offer(&value, Duration::ZERO),
+        };
         let Some(id) = context.idempotency_key() else {
             self.offers.0.push(offer.into_future().map(|stored| stored.map(drop)).boxed());
             return Ok(());

@@ -23,18 +23,15 @@ impl Mask {
         self.0.is_empty()
     }
 
-    /// The JSON without what is hidden. A text that stands alone is hidden, too: it may be anything. Numbers
-    /// stay as they are written.
+    /// The JSON without what is hidden. What is in no property is hidden, too: it may be anything. So is a
+    /// list of pairs: that is how a map is written whose keys are no texts. Numbers stay as they are written.
     pub(crate) fn apply(&self, json: Box<RawValue>) -> Box<RawValue> {
         if self.is_empty() {
             return json;
         }
         let paths: Vec<&[String]> = self.0.iter().map(Vec::as_slice).collect();
         let mut out = String::with_capacity(json.get().len());
-        match json.get().starts_with('"') {
-            true => out.push_str(MASKED),
-            false => put(&mut out, &json, &paths),
-        }
+        put(&mut out, &json, &paths, false);
         RawValue::from_string(out).unwrap_or(json)
     }
 }
@@ -45,7 +42,7 @@ enum Parts {
     List(Vec<Box<RawValue>>),
 }
 
-fn put(out: &mut String, json: &RawValue, paths: &[&[String]]) {
+fn put(out: &mut String, json: &RawValue, paths: &[&[String]], is_in_property: bool) {
     if paths.iter().any(|path| path.is_empty() || *path == ["**"]) {
         return out.push_str(MASKED);
     }
@@ -56,20 +53,25 @@ fn put(out: &mut String, json: &RawValue, paths: &[&[String]]) {
                 out.push_str(if at > 0 { "," } else { "" });
                 out.push_str(&serde_json::Value::from(name.as_str()).to_string());
                 out.push(':');
-                put(out, value, &behind(paths, name));
+                put(out, value, &behind(paths, name), true);
             }
             out.push('}');
         }
+        Ok(Parts::List(values)) if values.iter().any(|value| is_pair(value)) => out.push_str(MASKED),
         Ok(Parts::List(values)) => {
             out.push('[');
             for (at, value) in values.iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
-                put(out, value, paths);
+                put(out, value, paths, is_in_property);
             }
             out.push(']');
         }
-        Err(_) => out.push_str(json.get()),
+        Err(_) => out.push_str(if is_in_property { json.get() } else { MASKED }),
     }
+}
+
+fn is_pair(json: &RawValue) -> bool {
+    matches!(serde_json::from_str(json.get()), Ok(Parts::List(parts)) if parts.len() == 2)
 }
 
 /// What is left of the paths behind this property.
@@ -156,7 +158,20 @@ mod tests {
             assert_eq!(masked(paths, order), shown, "{paths:?}");
         }
         assert_eq!(masked(&["a"], "\"a text\""), "\"(masked)\"");
-        assert_eq!(masked(&["a"], "7"), "7");
-        assert_eq!(masked(&["a"], r#"[{"a":1},"b"]"#), r#"[{"a":"(masked)"},"b"]"#);
+        assert_eq!(masked(&["a"], "7"), "\"(masked)\"");
+        assert_eq!(masked(&[], "7"), "7");
+        assert_eq!(
+            masked(&["a"], r#"[{"a":1,"b":[2,3]},"c"]"#),
+            r#"[{"a":"(masked)","b":[2,3]},"(masked)"]"#
+        );
+    }
+
+    #[test]
+    fn maps_whose_keys_are_no_texts_are_hidden() {
+        let map = r#"[["card",{"number":"4111"}],[null,1]]"#;
+        assert_eq!(masked(&["card.number"], map), "\"(masked)\"");
+        let order = format!(r#"{{"id":1,"more":{map}}}"#);
+        assert_eq!(masked(&["card.number"], &order), r#"{"id":1,"more":"(masked)"}"#);
+        assert_eq!(masked(&[], &order), order);
     }
 }

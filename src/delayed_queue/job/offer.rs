@@ -328,12 +328,12 @@ impl<R> JobOffer<R> {
     /// | pending | as without this option | as without this option |
     /// | ready, or a dead letter | [`Offered::Kept`] | [`Offered::Replaced`]: it is removed, and the new job is pending |
     /// | waiting for a retry | [`Offered::Kept`]; `keep_earliest` replaces it if the new job is due before the retry | [`Offered::Replaced`] |
-    /// | in the hands of a handler | [`Offered::Kept`] | [`Offered::Running`]: nothing is stored |
+    /// | in the hands of a handler | [`Offered::Kept`], and [`Offered::Running`] once it is cancelled | [`Offered::Running`]: nothing is stored |
     ///
     /// **What takes payloads without a receiver ends the job**: `take`, and whatever Java does with a
-    /// payload. The id is found to be free then by the next offer of it, or within a minute. Payloads that
-    /// are equal are interchangeable: of several such jobs, the one that was due first is the first to be
-    /// done.
+    /// payload. The next offer of the id finds it free, and so does a sweep, usually within a minute.
+    /// Payloads that are equal are interchangeable: of several such jobs, the one that was due first is the
+    /// first to be done.
     ///
     /// # Examples
     /// ```no_run
@@ -385,7 +385,8 @@ impl<R> JobOffer<R> {
     /// ([`ReceivingStats::expired`](crate::stats::ReceivingStats::expired)), and reported by the event
     /// `redelay.jobs.expired`. A job that has begun does not expire: its retries go on. What takes payloads
     /// without a receiver, `take`, `poll` and Java, takes expired ones, too. The offer is refused if the job
-    /// would expire before it is due; a job that is rescheduled behind its expiry expires when it is due.
+    /// would expire when it is due, or before; one that is rescheduled behind its expiry expires when it is
+    /// due.
     ///
     /// # Examples
     /// ```no_run
@@ -418,8 +419,8 @@ impl<R> JobOffer<R> {
     /// A job that [expires](Self::expires_after) is deleted, and is no dead letter.
     ///
     /// **Use it only if every consumer of the queue is a receiver or a worker.** If `take` or Java takes the
-    /// payload, its expiry stays behind for a minute. An equal payload that comes in that time is taken for
-    /// it, and deleted.
+    /// payload, its expiry stays behind until a sweep removes it, usually for less than a minute. An equal
+    /// payload that comes in that time is taken for it, and deleted.
     ///
     /// # Examples
     /// ```no_run

@@ -181,7 +181,7 @@ impl<R> Prepared<R> {
             }
         }
         self.data.bytes().map_err(|why| op.invalid(why))?;
-        let is_before = |at: u64| jobs().any(|job| at < job.time);
+        let is_before = |at: u64| jobs().any(|job| at <= job.time);
         let expires_early = match (self.data.expires, self.when) {
             (Some(Expiry::After(after)), When::After) => is_before(millis(after)?),
             (Some(Expiry::At(at)), When::At) => {
@@ -190,9 +190,9 @@ impl<R> Prepared<R> {
             _ => false,
         };
         if expires_early {
-            return Err(
-                op.invalid("the job would expire before it is due: raise expires_after(…) or expires_at(…)")
-            );
+            return Err(op.invalid(
+                "the job would expire when it is due, or before: raise expires_after(…) or expires_at(…)",
+            ));
         }
         let mut max_wait = 0;
         if let IfTaken::Debounce(most) = self.if_taken {

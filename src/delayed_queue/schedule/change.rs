@@ -9,7 +9,7 @@ use super::Schedule;
 use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::Op;
-use crate::recurrence::{State, Step};
+use crate::recurrence::{Record, State, Step};
 use crate::schedules::{self, Change, Named};
 
 /// How often a change is tried while others change the same schedule.
@@ -107,7 +107,7 @@ impl<T: 'static> Schedule<T> {
                 state.gone = gone.as_ref().and_then(|(run, bytes)| (*bytes == state.bytes).then_some(*run));
             }
             let readable = state.as_ref().ok().and_then(Option::as_ref);
-            let next = readable.and_then(|state| state.next);
+            let next = readable.and_then(|state| next_run(&state.record, state.next));
             // If this program cannot tell what was missed, nothing was.
             let due = readable.filter(|state| catches_up(state));
             let due = due.and_then(|state| Step::advance(state, now, false).ok().flatten());
@@ -130,7 +130,8 @@ impl<T: 'static> Schedule<T> {
                     op.on_head(head);
                     op.on_schedule();
                     if !is_part {
-                        return Ok(Changed { existed, next: step.next });
+                        let next = step.record.and_then(|record| next_run(&record, step.next));
+                        return Ok(Changed { existed, next });
                     }
                 }
                 Ok((Change::Differs, _)) => late = 2 * begun.elapsed(),
@@ -148,6 +149,11 @@ impl<T: 'static> Schedule<T> {
         }
         Err(lost.unwrap_or_else(|| op.failed(contended())))
     }
+}
+
+/// The time of a run that is held back is in its record; `next` is the time of the next look.
+fn next_run(record: &Record, next: Option<u64>) -> Option<u64> {
+    Some(record.held).filter(|held| *held > 0).or(next)
 }
 
 fn contended() -> OpError {

@@ -197,6 +197,26 @@ fn alone(overlap: Overlap, missed: Missed) -> Record {
     record
 }
 
+/// Nothing is known of its next run: it may lie ahead, or the schedule may have ended.
+#[test]
+fn a_run_alone_whose_time_was_lost_is_not_made_up() {
+    for overlap in [Overlap::Skip, Overlap::Queue] {
+        let begun = begun(alone(overlap, Missed::UpTo(9)), 1_500);
+        let lost = State { next: Some(0), ..begun.clone() };
+        let step = Step::advance(&lost, 4_500, false).unwrap().unwrap();
+        assert_eq!((step.next, runs(&step)), (Some(5_000), vec![]));
+        let mut ended = lost.clone();
+        ended.record.recurrence.end = Some(4_000);
+        let step = Step::advance(&ended, 4_500, false).unwrap().unwrap();
+        assert_eq!((step.next, runs(&step)), (None, vec![]));
+        // One that is held back is known.
+        let mut held = lost;
+        held.record.held = 2_000;
+        let step = Step::advance(&held, 2_500, false).unwrap().unwrap();
+        assert_eq!((step.next, runs(&step)), (Some(3_000), vec![2_000]));
+    }
+}
+
 #[test]
 fn runs_that_do_not_overlap_are_stored_when_their_time_has_come() {
     for overlap in [Overlap::Skip, Overlap::Queue] {

@@ -17,7 +17,7 @@ local function call_as_usual()
         expires = high * 4294967296 + low + (from == 'n' and (base > 0 and base or now) or 0)
         kind, sha1 = string.byte(data) % 2 == 1 and 'h' or 'd', redis.sha1hex(string.sub(entry, 10 + #id))
         note = '0' .. data_of(due, id, string.byte(data), now, expires, string.sub(data, 9))
-        if 0 < expires and expires < due or redis.pcall('HGET', KEYS.notes, sha1) then
+        if 0 < expires and expires <= due or redis.pcall('HGET', KEYS.notes, sha1) then
             return nil
         end
     end

@@ -1,5 +1,5 @@
 -- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, DISCARDED, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, most_forgotten, first_note,
+-- Provides  HOLDS, DISCARDED, is_data, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, most_forgotten, first_note,
 --           next_notes, add_note, remove_first_note, last_note, remove_note, remove_note_of, move_note
 -- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
 -- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
@@ -8,6 +8,13 @@
 -- time of the offer (6), when it expires (6; 0 if it does not), headers.
 -- The flags are: 1, it holds its id; 2, it is discarded if it expires, and otherwise becomes a dead letter.
 local HOLDS, DISCARDED = 1, 2
+local MOST_SKIPPED = 1000
+
+-- Whether it is long enough to be the data of a job. What another program wrote is the data of none.
+local function is_data(data)
+    local length = string.byte(data, 7)
+    return length and #data >= 20 + length
+end
 
 local function due_in(data)
     local high, low = struct.unpack('>I2I4', data)
@@ -73,18 +80,27 @@ end
 -- The data of up to `count` notes of this payload that come after this one, or of the first ones if there is none.
 local function next_notes(sha1, data, count)
     local from = data and '(' .. sha1 .. data or '[' .. sha1
-    local found = redis.call('ZRANGE', KEYS.more_notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', 0, count)
-    for i, member in ipairs(found) do
-        found[i] = string.sub(member, 41)
-    end
-    return found
+    local datas, some = {}, count
+    repeat
+        local found = redis.call('ZRANGE', KEYS.more_notes, from, '(' .. sha1 .. '\255', 'BYLEX', 'LIMIT', 0, some)
+        for _, member in ipairs(found) do
+            local one = string.sub(member, 41)
+            if is_data(one) then
+                datas[#datas + 1] = one
+            end
+        end
+        -- Another program wrote all of these.
+        local is_over = #datas > 0 or #found < some or some >= MOST_SKIPPED
+        from, some = '(' .. (found[#found] or ''), MOST_SKIPPED
+    until is_over
+    return datas
 end
 
 -- Returns an error if a write was refused. Then nothing has changed.
 local function add_note(payload, data)
     local sha1 = redis.sha1hex(payload)
     local known = redis.pcall('HGET', KEYS.notes, sha1)
-    if type(known) ~= 'string' then
+    if type(known) ~= 'string' or not is_data(string.sub(known, 2)) then
         return redis.pcall('HSET', KEYS.notes, sha1, '0' .. data)
     end
     local first, later = first_note(known), data
@@ -120,9 +136,11 @@ local function last_note(sha1, due, id, holds)
     local begin, last, offered = sha1 .. begin_of(due, id), nil, nil
     for _, member in ipairs(redis.call('ZRANGE', KEYS.more_notes, '(' .. begin .. '\255', '[' .. begin, 'BYLEX', 'REV', 'LIMIT', 0, 16)) do
         local data = string.sub(member, 41)
-        local at = struct.unpack('>I6', data, 9 + #id)
-        if has_flag(data, HOLDS) == holds and (not last or at > offered) then
-            last, offered = data, at
+        if is_data(data) and has_flag(data, HOLDS) == holds then
+            local at = struct.unpack('>I6', data, 9 + #id)
+            if not last or at > offered then
+                last, offered = data, at
+            end
         end
     end
     return last
@@ -133,7 +151,7 @@ end
 local function remove_note(payload, due, id, holds)
     local sha1 = redis.sha1hex(payload)
     local known = redis.call('HGET', KEYS.notes, sha1)
-    if not known then
+    if not known or not is_data(string.sub(known, 2)) then
         return nil
     end
     local first, has_others = first_note(known)

@@ -76,7 +76,7 @@ local function travelling(payloads, now)
         local sha1 = sha1s[i]
         if known and first[sha1] then
             again[#again + 1] = i
-        elseif known then
+        elseif known and is_data(string.sub(known, 2)) then
             local data, has_others = first_note(known)
             local id, at = id_in(data), #numbers + 1
             first[sha1] = i

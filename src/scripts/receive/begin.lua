@@ -37,6 +37,9 @@ local function usual_job(payload)
         return false
     end
     local length = string.byte(note, 8)
+    if not length or #note < 21 + length then
+        return false
+    end
     local id, holds = string.sub(note, 9, 8 + length), string.byte(note, 9 + length) % 2 == 1
     local entry = string.char(length) .. id .. struct.pack('<I8', #payload) .. payload
     local field = redis.call('HMGET', KEYS.jobs, id)[1]

@@ -75,7 +75,8 @@ end
 local function data_in(record)
     if string.byte(record) == WITH_DATA then
         local length = struct.unpack('>H', record, 31)
-        return string.sub(record, 35, 34 + length)
+        local data = string.sub(record, 35, 34 + length)
+        return is_data(data) and data or nil
     end
 end
 

@@ -247,3 +247,22 @@ async fn a_silent_master_holds_up_no_worker_of_the_others() {
     side.goes_on(&held).await;
     drop((worked, working, offering));
 }
+
+/// A take that waited on the slots of three masters would get a payload of each, and give two of them back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn takes_of_a_backlog_give_nothing_back() {
+    let cluster = block_in_place(|| Cluster::without_replicas(3));
+    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).connect().await.unwrap();
+    let mut side = Side::new(&client, "backlog").await;
+    for _ in 0..4 {
+        side.put_all().await;
+    }
+    // Payloads go back by this.
+    let pushes = || cluster.servers().iter().map(|server| server.command_calls("lpush")).sum::<u64>();
+    let before = pushes();
+    for _ in 0..side.acknowledged.len() {
+        soon(side.queue.take()).await.unwrap();
+    }
+    let pushes = pushes() - before;
+    assert!(pushes <= 3, "{pushes} payloads went back");
+}

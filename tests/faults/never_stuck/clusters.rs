@@ -35,15 +35,15 @@ struct Plan {
 
 /// One fault, and the pause between the recovery from the previous one and its start.
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    after: Duration,
-    fault: Fault,
+pub(super) struct Step {
+    pub(super) after: Duration,
+    pub(super) fault: Fault,
     /// For how long the slot is half moved, or the master is down or frozen at least.
-    lasts: Duration,
+    pub(super) lasts: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Fault {
+pub(super) enum Fault {
     /// `CLUSTER FAILOVER`.
     Planned,
     /// `CLUSTER FAILOVER FORCE`.
@@ -147,7 +147,7 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     Ok(report)
 }
 
-fn suffer(cluster: &Cluster, slot: u16, step: Step) {
+pub(super) fn suffer(cluster: &Cluster, slot: u16, step: Step) {
     let old = cluster.master_of(slot);
     match step.fault {
         Fault::Planned => drop(cluster.failover(slot, Failover::Planned)),
@@ -191,7 +191,7 @@ fn suffer(cluster: &Cluster, slot: u16, step: Step) {
 
 /// Waits until the replica of the slot's master has everything that the master has now. If the master were
 /// replaced before, what came with a move would be lost, or all.
-fn until_in_step(cluster: &Cluster, slot: u16) {
+pub(super) fn until_in_step(cluster: &Cluster, slot: u16) {
     let offset = |server: &Server| {
         let info: String = redis::cmd("INFO").arg("replication").query(&mut connection(server)?).ok()?;
         replication_offset(&info)

@@ -47,6 +47,8 @@ pub const RECEIPTS: &str = "redelay:receipts:{q}";
 pub const DEAD: &str = "redelay:dead:{q}";
 /// The hash of their contents.
 pub const DEAD_MESSAGES: &str = "redelay:dead-messages:{q}";
+/// What is written before a replica is to confirm writes.
+pub const CONFIRMED: &str = "redelay:confirmed:{q}";
 /// The hash of what concerns all receivers.
 pub const CONTROL: &str = "redelay:control:{q}";
 

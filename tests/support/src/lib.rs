@@ -22,9 +22,9 @@ pub use clients::{
     text_queues,
 };
 pub use keys::{
-    CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES,
-    ORDERED_LIST, QUARANTINE, REBUILD, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET,
-    TIMEOUT_SET, end_leases, everything, keys, lasting,
+    CHANNEL, CLAIMS, CONFIRMED, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES,
+    MOVED, NOTES, ORDERED_LIST, QUARANTINE, REBUILD, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH,
+    TARGET, TIMEOUT_SET, end_leases, everything, keys, lasting,
 };
 pub use mover::Mover;
 pub use part::{Part, is_soak, part, rounds, seed};

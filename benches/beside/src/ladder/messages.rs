@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 
 use super::rung::{self, Rung, Socket};
-use super::{QUEUE, Way, Workers};
+use super::{QUEUE, Way, Workers, with_worker};
 use crate::bench::Bench;
 use crate::contest::{Aim, Column, Contest, Line};
-use crate::job::Job;
 use crate::load::Load;
 use crate::report::count;
 use crate::results::Better;
@@ -44,12 +43,10 @@ fn lines(bench: &mut Bench, workers: &mut Workers, rate: f64) -> [Line; 2] {
         if *way == SOCKETS {
             return Ok(three_calls(bench, &load));
         }
-        let mut worker = way.again(bench, workers)?;
-        let cost = load.run(bench, from_mut(&mut worker))?;
-        let cost = Cost { client: cost.client_micros(), server: cost.server_micros() };
-        worker.ask(&Job::Close)?;
-        workers.insert(*way, worker);
-        Ok(cost)
+        with_worker(bench, workers, *way, |bench, worker| {
+            let cost = load.run(bench, from_mut(worker))?;
+            Ok(Cost { client: cost.client_micros(), server: cost.server_micros() })
+        })
     });
     let line = |side: &str, value: fn(&Cost) -> f64| {
         let columns = WAYS.iter().zip(&costs).map(|(way, rounds)| Column {

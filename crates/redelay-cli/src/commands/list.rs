@@ -158,8 +158,17 @@ impl Look<'_> {
             What::Dead => read!(dead_letters),
             What::Quarantine => read!(quarantine),
             What::Schedules => {
-                let schedules = inspector.schedules(name, after, limit).await?;
-                let count = schedules.len();
+                // If none of a page can be read, those behind it are found by a longer one.
+                const LONGEST: usize = 100_000;
+                let mut most = limit;
+                let schedules = loop {
+                    let schedules = inspector.schedules(name, after.clone(), most).await?;
+                    if schedules.len() < most || schedules.iter().any(Result::is_ok) || most >= LONGEST {
+                        break schedules;
+                    }
+                    most *= 2;
+                };
+                let count = schedules.len().min(limit);
                 let mut read = Vec::with_capacity(schedules.len());
                 for schedule in schedules {
                     match schedule {

@@ -90,6 +90,26 @@ fn only_a_poll_gets_the_error_of_a_lost_connection() {
 }
 
 #[test]
+fn without_a_connection_to_block_on_the_lists_are_looked_at() {
+    let mut steps = Steps::new();
+    let mut taker = steps.join(0, &["a"], Wait::Endless);
+    assert_eq!(steps.actions(), [block(&["a"], false)]);
+    let fail = |steps: &mut Steps| {
+        steps.dispatcher.on_no_connection(Tier::Hot);
+        let error = OpError::NotExecuted("max number of clients reached".into());
+        steps.dispatcher.on_pop_ended(Tier::Hot, PopOutcome::Failed(error));
+    };
+    fail(&mut steps);
+    assert_eq!(steps.actions(), [try_pop("a", 1, 1)]);
+    steps.try_popped("a", 1, &[]);
+    assert_eq!(steps.actions(), [block(&["a"], false)]);
+    fail(&mut steps);
+    assert_eq!(steps.actions(), [try_pop("a", 1, 1)]);
+    steps.try_popped("a", 1, &["x"]);
+    assert_eq!(got(&mut taker).as_deref(), Some("x"));
+}
+
+#[test]
 fn a_refused_list_affects_no_taker_of_other_lists() {
     let mut steps = Steps::new();
     let mut right = steps.join(0, &["a"], Wait::Endless);

@@ -13,8 +13,8 @@ pub(super) struct Job {
     /// When it was certainly stored.
     stored: Option<Instant>,
     refused: bool,
-    /// From when on something may have ended it.
-    may_be_over: Option<Instant>,
+    /// Something has ended it, or may have.
+    may_be_over: bool,
     /// Whether a cancel has certainly removed it, if nothing else had ended it.
     is_removed: bool,
 }
@@ -22,18 +22,40 @@ pub(super) struct Job {
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     jobs: HashMap<i64, Job>,
-    /// Calls under way that may end all jobs of an id, or, without one, any job.
-    ending: HashMap<usize, Option<String>>,
+    /// Calls that may still end something: those under way, and those that may arrive late.
+    ending: HashMap<usize, Ending>,
     calls: usize,
     pub(super) wrong: Vec<String>,
     pub(super) deeds: HashMap<&'static str, usize>,
+}
+
+/// A call that may end jobs, those too that are offered meanwhile.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    /// The job that has this id, but not this one.
+    OfId(String, i64),
+    /// This number of whatever jobs there are.
+    Any(usize),
+    /// This one.
+    One(i64),
+}
+
+/// What a call has ended, by its answer.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// What it was for.
+    That,
+    These(Vec<i64>),
+    Nothing,
+    /// It may arrive late.
+    Unknown,
 }
 
 /// The record of a run. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book(Arc<Mutex<Pages>>);
 
-pub(super) const DEEDS: [&str; 14] = [
+pub(super) const DEEDS: [&str; 15] = [
     "stored",
     "kept",
     "replaced",
@@ -45,12 +67,43 @@ pub(super) const DEEDS: [&str; 14] = [
     "certainly removed",
     "cancel requested",
     "told to end",
+    "letter removed",
     "taken",
     "offered by Redisson",
     "taken by Redisson",
 ];
 /// Those of plans without Redisson.
-pub(super) const OWN: usize = 12;
+pub(super) const OWN: usize = 13;
+
+impl Ending {
+    fn covers(&self, number: i64, job: &Job) -> bool {
+        match self {
+            Self::OfId(id, but) => number != *but && job.id.as_ref() == Some(id),
+            Self::Any(_) => true,
+            Self::One(one) => number == *one,
+        }
+    }
+}
+
+impl Ended {
+    /// An answer that ended what it was for, or nothing if this does not hold.
+    pub(super) fn of<T>(answer: &redelay::Result<T>, is_that: impl Fn(&T) -> bool) -> Self {
+        match answer {
+            Ok(answer) if is_that(answer) => Self::That,
+            Err(error) if error.is_outcome_unknown() => Self::Unknown,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+impl Pages {
+    /// Whether nothing has ended it, nor may be ending it. Those that end whatever there is are not asked.
+    fn is_live(&self, number: i64, asks_any: bool) -> bool {
+        let job = &self.jobs[&number];
+        let mut ending = self.ending.values().filter(|ending| asks_any || !matches!(ending, Ending::Any(_)));
+        !job.may_be_over && !ending.any(|ending| ending.covers(number, job))
+    }
+}
 
 impl Book {
     pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -65,48 +118,45 @@ impl Book {
     pub(super) fn number(&self, id: Option<&str>) -> i64 {
         let mut pages = self.pages();
         let number = pages.jobs.len() as i64;
-        let mut ending = pages.ending.values();
-        let is_ended = ending.any(|ending| ending.as_deref().is_none_or(|ended| Some(ended) == id));
-        let begun = Instant::now();
-        let may_be_over = is_ended.then_some(begun);
         let id = id.map(str::to_owned);
-        let job = Job { id, begun, stored: None, refused: false, may_be_over, is_removed: false };
+        let job = Job {
+            id,
+            begun: Instant::now(),
+            stored: None,
+            refused: false,
+            may_be_over: false,
+            is_removed: false,
+        };
         pages.jobs.insert(number, job);
         number
     }
 
-    /// A call that may end all jobs of an id, or, without one, any job: also those that are offered
-    /// meanwhile, and for ever if its outcome is unknown, because it may arrive late.
+    /// A call that may end something. `ended` says what it has ended.
     pub(super) async fn ending<T>(
         &self,
-        id: Option<&str>,
-        but: i64,
-        call: impl IntoFuture<Output = redelay::Result<T>>,
-    ) -> redelay::Result<T> {
-        let may_be_late =
-            |answer: &redelay::Result<T>| answer.as_ref().is_err_and(redelay::Error::is_outcome_unknown);
-        self.ending_unless(may_be_late, id, but, call).await
-    }
-
-    /// The same for a call whose answer says otherwise that it may arrive late.
-    pub(super) async fn ending_unless<T>(
-        &self,
-        may_be_late: impl Fn(&T) -> bool,
-        id: Option<&str>,
-        but: i64,
+        ending: Ending,
         call: impl IntoFuture<Output = T>,
+        ended: impl Fn(&T) -> Ended,
     ) -> T {
         let number = {
             let mut pages = self.pages();
             pages.calls += 1;
             let number = pages.calls;
-            pages.ending.insert(number, id.map(str::to_owned));
+            pages.ending.insert(number, ending.clone());
             number
         };
-        self.may_end(|other, job| other != but && (id.is_none() || job.id.as_deref() == id));
         let answer = call.await;
-        if !may_be_late(&answer) {
-            self.pages().ending.remove(&number);
+        let mut pages = self.pages();
+        let ended = ended(&answer);
+        if !matches!(ended, Ended::Unknown) {
+            pages.ending.remove(&number);
+        }
+        for (number, job) in &mut pages.jobs {
+            job.may_be_over |= match &ended {
+                Ended::That => ending.covers(*number, job),
+                Ended::These(numbers) => numbers.contains(number),
+                Ended::Nothing | Ended::Unknown => false,
+            };
         }
         answer
     }
@@ -125,14 +175,10 @@ impl Book {
         self.pages().jobs.values_mut().filter(is_one).map(|job| job.is_removed = true).count() > 0
     }
 
-    /// From now on, these may be over.
-    pub(super) fn may_end(&self, is_one: impl Fn(i64, &Job) -> bool) {
-        let now = Instant::now();
-        let mut pages = self.pages();
-        for (number, job) in &mut pages.jobs {
-            if job.may_be_over.is_none() && is_one(*number, job) {
-                job.may_be_over = Some(now);
-            }
+    /// A handler is about to end this one.
+    pub(super) fn may_end(&self, number: i64) {
+        if let Some(job) = self.pages().jobs.get_mut(&number) {
+            job.may_be_over = true;
         }
     }
 
@@ -142,14 +188,10 @@ impl Book {
         let now = Instant::now();
         let mut pages = self.pages();
         let (id, begun) = (pages.jobs[&number].id.clone(), pages.jobs[&number].begun);
-        let is_live = |job: &Job| {
-            id.is_some()
-                && job.id == id
-                && job.stored.is_some_and(|stored| stored < begun)
-                && job.may_be_over.is_none()
-        };
-        let others: Vec<i64> =
-            pages.jobs.iter().filter(|(_, job)| is_live(job)).map(|(other, _)| *other).collect();
+        let is_other =
+            |job: &Job| id.is_some() && job.id == id && job.stored.is_some_and(|stored| stored < begun);
+        let others = pages.jobs.iter().filter(|(_, job)| is_other(job)).map(|(other, _)| *other);
+        let others: Vec<i64> = others.filter(|other| pages.is_live(*other, true)).collect();
         if !others.is_empty() {
             pages.wrong.push(format!("{number} is stored under {id:?}, and {others:?} are live"));
         }
@@ -164,7 +206,7 @@ impl Book {
         };
         let (told, refused, is_removed) = (job.id.clone(), job.refused, job.is_removed);
         // A payload that was taken and given back may have lost both in between, by a sweep.
-        let may_be_bare = job.may_be_over.is_some() && id.is_none() && header.is_none();
+        let may_be_bare = !pages.is_live(number, true) && id.is_none() && header.is_none();
         if is_removed && !is_over {
             pages.wrong.push(format!("{number} was cancelled, and is delivered"));
         }
@@ -178,10 +220,13 @@ impl Book {
         }
     }
 
-    /// Payloads that were stored, that nothing may have ended.
-    pub(super) fn live(&self) -> Vec<i64> {
+    /// Payloads that were stored, that nothing has ended; and how many of them calls that may arrive late may
+    /// have ended, whichever these are.
+    pub(super) fn live(&self) -> (Vec<i64>, usize) {
         let pages = self.pages();
-        let is_live = |job: &Job| job.stored.is_some() && job.may_be_over.is_none();
-        pages.jobs.iter().filter(|(_, job)| is_live(job)).map(|(number, _)| *number).collect()
+        let stored = pages.jobs.iter().filter(|(_, job)| job.stored.is_some()).map(|(number, _)| *number);
+        let live = stored.filter(|number| pages.is_live(*number, false)).collect();
+        let any = |ending: &Ending| if let Ending::Any(most) = ending { *most } else { 0 };
+        (live, pages.ending.values().map(any).sum())
     }
 }

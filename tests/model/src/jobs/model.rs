@@ -324,7 +324,7 @@ impl Bounds {
                         for throttle in self.throttles.iter().copied() {
                             for kind in self.kinds.iter().copied() {
                                 for expiry in self.expiries.iter().copied() {
-                                    let fits = |(after, _)| after >= delay && kind != Kind::Plain;
+                                    let fits = |(after, _)| after > delay && kind != Kind::Plain;
                                     if expiry.is_none_or(fits) {
                                         offer(Offer { id, kind, payload, delay, policy, expiry, throttle });
                                     }
