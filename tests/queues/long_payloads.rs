@@ -108,7 +108,7 @@ async fn long_jobs_are_swept_a_few_at_a_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn notes_of_long_jobs_are_swept_a_few_at_a_time() {
     const BYTES: usize = 100_000;
-    const ALL: usize = 64;
+    const ALL: usize = 16;
     let server = Server::start();
     let (client, _, delayed) = still_text_queues(&server).await;
     for n in 0..ALL {
