@@ -130,6 +130,7 @@ impl PopsOfKind {
     /// A blocking pop ended.
     pub(super) fn on_pop_ended(
         &mut self,
+        conn: &Conn,
         kind: &Kind,
         tier: Tier,
         link: Option<Arc<Link>>,
@@ -140,6 +141,10 @@ impl PopsOfKind {
         pop.is_parked = pop.link.is_some();
         match &outcome {
             PopOutcome::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
+                // Perhaps the server accepts no more connections.
+                if matches!(error, OpError::NotExecuted(_)) && conn.in_slot(kind.slot(conn)).is_connected() {
+                    self.dispatcher.on_no_connection(tier);
+                }
                 self.on_failure(kind, error);
             }
             // A pop that was not sent still had a connection. Where takers do not wait for long, none may

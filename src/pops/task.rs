@@ -229,20 +229,14 @@ impl Task {
                     }
                     outcome => outcome,
                 };
-                // Perhaps the server accepts no more connections.
-                let has_none = matches!(&outcome, PopOutcome::Failed(OpError::NotExecuted(_)))
-                    && self.conn.in_slot(kind.slot(&self.conn)).is_connected();
                 let pops = self.kinds.get_mut(&kind)?;
-                if has_none {
-                    pops.dispatcher.on_no_connection(tier);
-                }
                 if let PopOutcome::Payload(keys, _) = &outcome
                     && claim.is_some()
                 {
                     pops.add_claim(keys, claim);
                     pops.dispatcher.wants_try_pop(keys);
                 }
-                pops.on_pop_ended(&kind, tier, link, outcome);
+                pops.on_pop_ended(&self.conn, &kind, tier, link, outcome);
                 Some(kind)
             }
             Completed::TryPop { kind, keys, try_pop, payloads, claim } => {

@@ -1,5 +1,6 @@
 //! redelay and Java Redisson in turns, on one server: `make bench`. BullMQ and asynq join where messages are
-//! acknowledged, and where the cost of a message grows; apalis-redis where due times in whole seconds are enough.
+//! acknowledged, and where the cost of a message grows; apalis-redis where due times in whole seconds are
+//! enough.
 //!
 //! | file | what it does |
 //! |---|---|
