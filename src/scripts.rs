@@ -61,40 +61,40 @@ scripts! {
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "fdad5768d03335bad862814c2ea40d960f362c62",
+    OFFER_HELD: "58807c466acebef50c7af7112b82f827084a0774",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
          dead_messages, notes, more_notes],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "2cf83f3e28cf15d75f743f19b0facf321643a458",
+    CANCEL_JOBS: "06e5133ef9576f0a7bddba30df41904c41e7fc0b",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "a0d38ecc71131b18433fffb580d9c70b7be713f5",
+    JOB_STATES: "8a9a1bf73b5658919e05ba5f82c2d0fcc26e7419",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "6ae2885c4010dfb287d7a141a7f2d80c1b17c0cd", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
     AGREE: "fd86419d5069bb69885ef0790cd99c5e8ddd55ba", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "2aefc0b4a59a9b9f98ecb3676dc7a9b1e225c555",
+    SWEEP_JOBS: "f27aad35131cf3e76ed2c821591ab2eb3c8fc44e",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "82aea5153a2a09e31dc429cf07b220ca7cdcaaf7",
+    RESCHEDULE_JOB: "2e4ba6af026e16dff164b041a993b3e23f6f7f1e",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "9b942a3ac5c9b4a9147655011c55416c8cb20381",
+    CHANGE_SCHEDULE: "b8a2446b1c37833eaee1da3d8b74cdcafb9339a5",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
-    CANCEL: "782b24bb16844732deefcfc3a11989e9e91c6121",
+    CANCEL: "805e01ab730b4bcae82c997ac5d10a6f25de53ef",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
-    RESCHEDULE: "88e5d1e01793afe1a2432412e2bdc413e895518d", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "fa26246259aeb56b11d75ba8c72ee03355beda7e", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
     POLL: "20a1d3bbd37d8d3ae7520a2502160030228fd16d",
         [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
-    FORGET_JOBS: "c88d7cae77425b134060337d47367781c9357c34",
+    FORGET_JOBS: "70b5c4a25dc52334c47388069c7d69cbe7954b0a",
         [timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "forget_jobs"];
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
@@ -109,30 +109,30 @@ scripts! {
     CONTAINS_READY: "4e12186de9fcd1aca3bda88bcbfd3dbd275b3e23",
         [list],
         ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: "4ab438705ae007c09278081b779afe81f8fe6bfd",
+    REMOVE: "f435751233cd62d38085ad2a2483ddff2935f3fd",
         [timeout_set, list, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "remove"];
-    REMOVE_READY: "a551c2225e988e6d9afd440a213b54c3e92f4b3b",
+    REMOVE_READY: "ede489b5c036c13bb039fb25633e60eb64777b81",
         [list, scratch, timeout_set, jobs, notes, more_notes],
         ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_ready"];
-    REMOVE_FIRST: "451799c237835f09ea95cb257b7dd35cc55ea7f5",
+    REMOVE_FIRST: "ad12a54095d9d5f224439fde5bf7a4dc8b922b6d",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_first"];
-    CLEAR: "c261a88c2198da317d38bb96d80aa99b44fc457f",
+    CLEAR: "ded46913561dc360f6d1cff73f567ff4fea8a87f",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
-    CLEAR_READY: "efc1ad24060e1d93581b4d388095abe0796b27fb",
+    CLEAR_READY: "5f2b9df574d791cc1b9bfcea3c2a88d14c3c5e85",
         [target, timeout_set, jobs, notes, more_notes],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: "698675a02614ee1b00b54c07d771597e90b15152",
+    POLL_LAST_AND_OFFER_FIRST_TO: "e230d40b0e2af1adc7679588659b7df5ad89875f",
         [timeout_set, ordered_list, quarantine, destination, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "poll_last_and_offer_first_to"];
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "9884b77b93451a5b4dbdadc5c449cd142013c8ce",
+    RECEIVE: "cd5f525f8a0d98a60ffa3538f5299a2a1a7adf8d",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
@@ -144,16 +144,16 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "7776ec01092cd760f13230d75514afce9b1e489d",
+    REQUEUE_DEAD: "5539c5f21cee1aecdfcc291255a358c0bfe04117",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
         ["parts/permitted", "parts/letter", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "e8a8a4973b8ad979a146d0585826cbcbf69187d9",
+    REMOVE_MESSAGE: "37c27f0482c2400fb12f3a592629ab0bd314b1e3",
         [messages, leases, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "remove_message"];
-    RELEASE_ALL: "022e3c5295c52e2419f9bbc6c2b2b46959cf7203",
+    RELEASE_ALL: "d22b11994fb9bc819d98ddcf1ee086981fc20918",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];

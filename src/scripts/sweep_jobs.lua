@@ -15,7 +15,7 @@ local FEW = 10000
 local MOST = 500 -- entries that are looked for in one command
 local SCANNED = 10000 -- elements at each end of the target among which a payload is looked for
 local SCAN_TIME = 5000 -- µs for that
-local READ_TIME = 10000 -- µs after which no more fields are read
+local READ_TIME = 10000 -- µs after which no more fields and notes are read
 local NOTES = 500 -- notes that one call looks at, about
 local LOOKED_AT = '-' -- the cursor of the jobs, as long as notes are left
 local OLD = 604800000 -- ms: no payload whose job does not hold its id has its data for longer
@@ -131,8 +131,12 @@ end
 -- Notes of payloads that somebody has taken without them.
 local notes_next = '0'
 
--- The field that belongs to the note with this data, or nil.
 local bytes = 0
+local function has_read_much()
+    return bytes > BYTES or is_late()
+end
+
+-- The field that belongs to the note with this data, or nil.
 local function field_with(sha1, data)
     local field = redis.call('HGET', KEYS.jobs, id_in(data))
     bytes = bytes + (field and #field or 0)
@@ -158,7 +162,7 @@ local function surplus(sha1, first, payload)
     table.insert(datas, 1, first)
     local some = math.max(1, math.floor(BYTES / (#payload + 1)))
     local was_due, is_pending = 0, false
-    while was_due < #datas and not is_pending and (was_due == 0 or spent() < 2 * SCAN_TIME) do
+    while was_due < #datas and not is_pending and (was_due == 0 or not is_late()) do
         local entries = {}
         for n = was_due + 1, math.min(was_due + some, #datas) do
             entries[#entries + 1] = entry_with(id_in(datas[n]), payload)
@@ -179,7 +183,7 @@ local function sweep_notes(sha1, known)
     local gone = nil
     for _ = 1, NOTES do
         local data, has_others = first_note(known)
-        if not is_data(data) then
+        if not data then
             remove_first_note(sha1, has_others)
             return
         end
@@ -196,7 +200,7 @@ local function sweep_notes(sha1, known)
         gone = gone and math.max(0, gone - 1)
         remove_first_note(sha1, has_others)
         known = redis.call('HGET', KEYS.notes, sha1)
-        if not known or bytes > BYTES or spent() > 2 * SCAN_TIME then
+        if not known or has_read_much() then
             return
         end
     end
@@ -214,7 +218,7 @@ if notes > 0 then
     scan_till = nil
     local left = redis.call('HLEN', KEYS.notes)
     for n = 2 * passed + 1, #some, 2 do
-        if n > 2 * passed + 1 and (bytes > BYTES or is_late()) then
+        if n > 2 * passed + 1 and has_read_much() then
             notes_next = string.format('%s:%d', from, (n - 1) / 2 - left + redis.call('HLEN', KEYS.notes))
             break
         end

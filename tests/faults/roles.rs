@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, Client, Delivery, codec};
-use redelay_fixture::{Cluster, Program, Sentinels, Server};
+use redelay_fixture::{Cluster, Program, Sentinels, Server, until_within};
 use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
@@ -232,10 +232,18 @@ impl Player {
         Some(())
     }
 
-    /// How often it has done what it does.
+    /// How often it has done what it does. A cluster does not answer for a moment if the machine was held up.
     fn done(&self, server: &Server) -> usize {
         match self.role {
-            Role::Transfers | Role::Schedules => server.list(self.queue.keys().target).len(),
+            Role::Transfers | Role::Schedules => {
+                let target = self.queue.keys().target;
+                let mut length = None;
+                until_within(MINUTE, "the length of the target", || {
+                    length = server.try_cmd(["LLEN", &target]).ok();
+                    length.is_some()
+                });
+                redis::from_redis_value(length.unwrap()).unwrap()
+            }
             _ => self.program.output().lines().filter(|line| line.starts_with("did ")).count(),
         }
     }

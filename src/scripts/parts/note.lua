@@ -72,9 +72,10 @@ local function most_forgotten()
     return redis.pcall('HLEN', KEYS.notes) == 0 and math.huge or 1200
 end
 
--- The data of the first one of equal payloads, and whether there are others.
+-- The data of the first one of equal payloads, or nil if another program wrote it or there is none, and whether there are others.
 local function first_note(known)
-    return string.sub(known, 2), string.byte(known) == 49
+    local data = known and string.sub(known, 2)
+    return data and is_data(data) and data or nil, known and string.byte(known) == 49
 end
 
 -- The data of up to `count` notes of this payload that come after this one, or of the first ones if there is none.
@@ -100,10 +101,10 @@ end
 local function add_note(payload, data)
     local sha1 = redis.sha1hex(payload)
     local known = redis.pcall('HGET', KEYS.notes, sha1)
-    if type(known) ~= 'string' or not is_data(string.sub(known, 2)) then
+    local first, later = first_note(type(known) == 'string' and known), data
+    if not first then
         return redis.pcall('HSET', KEYS.notes, sha1, '0' .. data)
     end
-    local first, later = first_note(known), data
     if due_in(data) < due_in(first) then
         first, later = data, first
     end
@@ -150,11 +151,10 @@ end
 -- offered again for the same time before its payload was claimed. Returns its data, or nil.
 local function remove_note(payload, due, id, holds)
     local sha1 = redis.sha1hex(payload)
-    local known = redis.call('HGET', KEYS.notes, sha1)
-    if not known or not is_data(string.sub(known, 2)) then
+    local first, has_others = first_note(redis.call('HGET', KEYS.notes, sha1))
+    if not first then
         return nil
     end
-    local first, has_others = first_note(known)
     local last = has_others and last_note(sha1, due, id, holds)
     if last then
         redis.call('ZREM', KEYS.more_notes, sha1 .. last)

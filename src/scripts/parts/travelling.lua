@@ -74,10 +74,10 @@ local function travelling(payloads, now)
     end
     for i, known in ipairs(redis.call('HMGET', KEYS.notes, unpack(sha1s))) do
         local sha1 = sha1s[i]
+        local data, has_others = first_note(known)
         if known and first[sha1] then
             again[#again + 1] = i
-        elseif known and is_data(string.sub(known, 2)) then
-            local data, has_others = first_note(known)
+        elseif data then
             local id, at = id_in(data), #numbers + 1
             first[sha1] = i
             numbers[at], ids[at], entries[at] = i, id, entry_with(id, payloads[i])
