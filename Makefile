@@ -110,7 +110,7 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 fuzz-replies: ## a million mutated replies on each kind of connection, half an hour or more: make fuzz-replies REPLIES=1000000
 	REDELAY_FUZZ=$(REPLIES) cargo test --all-features --test bad_data hostile_replies -- --nocapture
 
-model: ## the model of the protocol with wider bounds than in the tests: ten minutes, 2 GB
+model: ## checks the model of the protocol with wider bounds than `make test`: ten minutes, 2 GB
 	cargo test --workspace --all-features --test checked -- --ignored --nocapture --test-threads=1
 
 mutants: ## mutation testing of the pure modules, an hour: .cargo/mutants.toml (builds cargo-mutants once, minutes); ONLY=src/outbox.rs
@@ -127,7 +127,7 @@ bench-looking: ## what looking costs a server with a million entries: every comm
 bench-codecs: ## the Java codecs beside serde_json, in turns, ten seconds; ONLY="order" for a part
 	cargo bench --package redisson-codec --all-features --bench beside_serde_json -- $(ONLY)
 
-# Published numbers name the commit they were measured at. Half an hour is too long to find out at the end.
+# Published numbers name the commit they were measured at. An hour and a half is too long to find out at the end.
 clean-tree:
 	@changes=$$(git status --porcelain 2>&1); if [ -n "$$changes" ]; then \
 		echo "make bench PUBLISH=1 measures a commit that others can build: commit or stash these changes first:" >&2; \
@@ -190,7 +190,7 @@ fuzz-check: components ## Clippy for the fuzz targets, with the stable compiler
 	CUSTOM_LIBFUZZER_PATH=$(TARGET)/libfuzzer.a CARGO_PROFILE_DEV_DEBUG=line-tables-only \
 		cargo clippy --locked --manifest-path crates/redisson-codec/fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 
-vectors: ## writes the codecs' vectors that Samples.java, Classes.java, Mappers.java, Serialized.java and Shapes.java describe again, with Redisson 4.7.0
+vectors: ## generates the codecs' vectors again, from Samples.java, Classes.java, Mappers.java, Serialized.java and Shapes.java, with Redisson 4.7.0
 	scripts/vectors.sh
 
 deny: ## licences, sources, duplicates and advisories of the dependencies: deny.toml (builds cargo-deny once, minutes)

@@ -1,8 +1,8 @@
 //! Two things that a manifest cannot say:
 //!
-//! * `cfg(guide)`: the API documentation has the guides of `docs` as modules. Their links are rewritten, so that
-//!   they lead from module to module. In the workspace only if asked for, or a change of a guide would build
-//!   everything again.
+//! * `cfg(guide)`: the API documentation has the guides of `docs` as modules. Their links are rewritten, so
+//!   that they lead from module to module. In the workspace only if asked for, or a change of a guide would
+//!   build everything again.
 //! * `cfg(workspace)`: the packages are here that some unit tests need, which are not published.
 
 use std::path::Path;

@@ -47,7 +47,8 @@ async fn main() -> redelay::Result<()> {
     for _ in 0..2 {
         match readings.take().await {
             Ok(reading) => println!("{reading:?}"),
-            // The payload is no longer in the list. The error has its bytes, and its text ends with the codec's reason.
+            // The payload is no longer in the list. The error has its bytes, and its text ends with the
+            // codec's reason.
             Err(error) if error.kind() == ErrorKind::Decode => {
                 println!("does not decode: {:?}: {error}", error.payload())
             }

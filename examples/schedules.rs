@@ -1,5 +1,5 @@
-//! Two schedules, each of which offers a payload again and again: one each second, the other each day. A worker handles their
-//! runs.
+//! Two schedules, each of which offers a payload again and again: one each second, the other each day. A
+//! worker handles their runs.
 //!
 //!     cargo run --example schedules
 //!

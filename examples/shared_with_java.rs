@@ -1,9 +1,11 @@
-//! One queue, two languages. Run both programs with one server: each order goes to the program that asks first.
+//! One queue, two languages. Run both programs with one server: each order goes to the program that asks
+//! first.
 //!
 //!     cargo run --example shared_with_java
 //!
-//! It needs a Redis or Valkey at REDIS_URL, or at redis://localhost. Without the Java program, it takes its own orders.
-//! Both programs end when no order has come for a while. The Java program, with Redisson on the class path:
+//! It needs a Redis or Valkey at REDIS_URL, or at redis://localhost. Without the Java program, it takes its
+//! own orders. Both programs end when no order has come for a while. The Java program, with Redisson on the
+//! class path:
 //!
 //!     public class Orders {
 //!         public static class Order {

@@ -1,4 +1,5 @@
-//! Ending a service in two phases: `stop_taking`, wait for the workers, `shutdown`. No job and no retry is lost.
+//! Ending a service in two phases: `stop_taking`, wait for the workers, `shutdown`. No job and no retry is
+//! lost.
 //!
 //!     cargo run --example shutdown
 //!
@@ -46,8 +47,8 @@ async fn main() -> redelay::Result<()> {
     // Phase 2: popped payloads that nobody read return to their lists, and the connections close.
     client.shutdown().await;
 
-    // The other jobs are still on the server, for the next process. This client does not transfer, so that none moves
-    // from one queue to the other between the two counts.
+    // The other jobs are still on the server, for the next process. This client does not transfer, so that
+    // none moves from one queue to the other between the two counts.
     let next = Client::builder().url(&url).transfer(false).connect().await?;
     let ready = next.blocking_queue::<Job>("example:shutdown", codec::Json);
     let delayed = next.delayed_queue(&ready);
@@ -74,7 +75,8 @@ async fn work(ready: BlockingQueue<Job>, delayed: DelayedQueue<Job>) -> redelay:
         };
         sleep(Duration::from_millis(200)).await; // The work. `stop_taking` does not interrupt it.
         if job.id % 4 == 1 && job.attempt == 1 {
-            // Job 13 gets here after `stop_taking`. After `shutdown` this offer would fail, and the job would be lost.
+            // Job 13 gets here after `stop_taking`. After `shutdown` this offer would fail, and the job would
+            // be lost.
             delayed.offer(&Job { id: job.id, attempt: 2 }, Duration::from_secs(60)).await?;
             println!("job {} failed; the next attempt is in a minute", job.id);
         } else {

@@ -17,7 +17,8 @@ async fn main() -> redelay::Result<()> {
     let ready = client.blocking_queue("example:stream", codec::Long);
     let delayed = client.delayed_queue(&ready);
 
-    // Many offers in one call: all of them are stored, or none. They become ready in the order of their due times.
+    // Many offers in one call: all of them are stored, or none. They become ready in the order of their due
+    // times.
     let numbers: Vec<i64> = (1..=12).collect();
     let offers = numbers.iter().map(|number| (number, Duration::from_millis(1300 - *number as u64 * 100)));
     delayed.offer_all(offers).await?;

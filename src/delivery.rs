@@ -594,10 +594,12 @@ impl<T> Delivery<T> {
     }
 
     /// Waits until the work should end. Either the lease is certainly over, by this machine's clock: another
-    /// receiver may have the message. Stop then, or continue only with work that may be done twice. Or
-    /// a client has asked to cancel the job ([`Job::cancel`](crate::delayed_queue::Job::cancel)): within a
-    /// second, or, if the announcement is lost, within a third of the lease. However the delivery ends then,
-    /// there is no other one. The future does not borrow the delivery.
+    /// receiver may have the message. Stop then, or continue only with work that may be done twice. Or a
+    /// client has asked to cancel the job ([`Job::cancel`](crate::delayed_queue::Job::cancel)): within a
+    /// second, or, if the announcement is lost, when the lease is next extended: by the receiver, which does
+    /// so every third of the lease until [`extend_for`](crate::Receiver::extend_for) is over, or by hand.
+    /// However the delivery ends then, there is no other one, unless a failover loses the request. The future
+    /// does not borrow the delivery.
     ///
     /// # Cancel safety
     /// Cancel safe.

@@ -30,7 +30,7 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How often the task looks after a caller that polls its future, at most.
+/// The shortest interval at which the task checks on a caller that polls its future.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 /// How often a caller polls the future in a row if that wakes itself. Then the task goes on.
 const IN_A_ROW: usize = 4;
@@ -66,7 +66,7 @@ struct State {
     is_over: bool,
     /// The caller that drives it: its number, and what wakes it.
     driving: Option<(u64, Waker)>,
-    /// Whether the task looks after the caller that drives.
+    /// Whether the task checks on the caller that drives.
     is_watching: bool,
     task: Option<Waker>,
     /// Where the task runs.
@@ -81,7 +81,7 @@ enum By {
 }
 
 impl Driver {
-    /// The driver of a future, and the task. The task looks that often after a caller that drives.
+    /// The driver of a future, and the task, which checks on a caller that drives at this interval.
     pub(crate) fn new(
         future: impl Future<Output = ()> + Send + 'static,
         look: Duration,
@@ -109,7 +109,7 @@ impl Driver {
         (Self(shared), task)
     }
 
-    /// Somebody will ask the task for something, and wait for the answer.
+    /// A new caller, which asks the task for something and waits for the answer.
     pub(crate) fn caller(&self) -> Caller {
         Caller { driver: self.clone(), number: 0, is_alone: false, drives: false }
     }
@@ -125,7 +125,7 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// One that waits for an answer of the task, from its first poll on. Dropping it lets the task go on by
+/// A caller. It waits for an answer of the task, from its first poll on. Dropping it lets the task go on by
 /// itself.
 #[derive(Debug)]
 pub(crate) struct Caller {
@@ -134,7 +134,7 @@ pub(crate) struct Caller {
     number: u64,
     /// Nobody else waited when it came. If nobody came since, the next one may drive.
     is_alone: bool,
-    /// It drives, as far as it knows.
+    /// Whether it drove when it was last polled.
     drives: bool,
 }
 

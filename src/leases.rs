@@ -63,6 +63,11 @@ impl Lease {
         self.reaches(LOST).await;
     }
 
+    /// Somebody has asked to cancel the job.
+    pub(crate) fn cancel(&self) {
+        self.set(CANCELLED);
+    }
+
     /// Whether somebody has asked to cancel the job, and the lease was not over when that was last looked at.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.state.load(Ordering::Acquire) == CANCELLED
@@ -244,9 +249,9 @@ impl Leases {
     }
 
     /// Somebody has asked to cancel the jobs of these messages.
-    pub(crate) fn cancel(&self, is_one: impl Fn(MessageId) -> bool) {
+    pub(crate) fn cancel(&self, mut is_one: impl FnMut(MessageId) -> bool) {
         let cancelled = self.held.iter().filter(|(member, _)| is_one(member.id()));
-        cancelled.for_each(|(_, held)| held.lease.set(CANCELLED));
+        cancelled.for_each(|(_, held)| held.lease.cancel());
     }
 
     /// The call that should have extended it was refused.

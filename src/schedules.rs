@@ -142,7 +142,8 @@ pub(crate) async fn change(
 ) -> Result<(Change, Option<f64>), OpError> {
     let name = &old.name;
     let id = |run: u64| run_id(name, run);
-    let hold = step.record.as_ref().is_some_and(|record| record.recurrence.no_overlap.is_some());
+    let holds = step.record.as_ref().is_some_and(|record| record.recurrence.no_overlap.is_some());
+    let last = old.bytes.as_ref().and_then(Record::unpack).map_or(0, |record| record.last);
     let (withdrawn, withdrawn_id) = step
         .withdrawn
         .as_ref()
@@ -161,7 +162,7 @@ pub(crate) async fn change(
         .arg(step.next.map_or_else(|| "inf".to_owned(), |next| next.to_string()))
         .arg(withdrawn)
         .arg(withdrawn_id)
-        .number(u8::from(hold))
+        .arg(if holds { id(last) } else { Bytes::new() })
         .args(runs)
         .run(conn)
         .await?;

@@ -49,24 +49,24 @@ scripts! {
     OFFER: "8f9b7d9906013ccc9d066dc802da39d044f5a62e",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "49bebcbed9008019873c3b02a26f8dd240d68f5d",
+    TRANSFER: "370a83ffabbf559d70a15cc267c594ae2f47bba7",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
-    OFFER_JOBS: "125b509906e747b9c3e010721ee6021cf0dcd388",
-        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
-        ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
+    OFFER_JOBS: "607fd301d3156c22cf8197523f816bd985c4315f",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes, rebuild],
+        ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/list_again",
          "parts/unthrottled", "parts/unheld", "offer_jobs"];
-    OFFER_THROTTLED: "5f04bc19299db9f7bd0a6d7897ae6f49b6a66477",
-        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes],
-        ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end",
+    OFFER_THROTTLED: "0502f8c139bd6c06b75a53311c4dd275461b4dae",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes, rebuild],
+        ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/permitted", "parts/field", "parts/job", "parts/nearer_end", "parts/list_again",
          "parts/throttled", "parts/unheld", "offer_jobs"];
-    OFFER_HELD: "58807c466acebef50c7af7112b82f827084a0774",
+    OFFER_HELD: "44dedc06942a2e2df90aa521f0082f4b9a4e6ffa",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, target, inbox, messages, retries, dead,
-         dead_messages, notes, more_notes],
+         dead_messages, notes, more_notes, rebuild],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
-         "parts/held_offers", "parts/nearer_end", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "06e5133ef9576f0a7bddba30df41904c41e7fc0b",
+         "parts/held_offers", "parts/nearer_end", "parts/list_again", "parts/throttled", "offer_jobs"];
+    CANCEL_JOBS: "3577d86aadeeb07a70b310883eb03ac5be915d11",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
@@ -79,18 +79,18 @@ scripts! {
     SWEEP_JOBS: "f27aad35131cf3e76ed2c821591ab2eb3c8fc44e",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "2e4ba6af026e16dff164b041a993b3e23f6f7f1e",
-        [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
-        ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "reschedule_job"];
+    RESCHEDULE_JOB: "94232242dd9567cfb0a640276a052d915ad8e293",
+        [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes, ordered_list, rebuild],
+        ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/list_again", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
-    CHANGE_SCHEDULE: "b8a2446b1c37833eaee1da3d8b74cdcafb9339a5",
-        [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control],
+    CHANGE_SCHEDULE: "3945c3973b33050ee3cf9e89dafe135b307a398d",
+        [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control, target, inbox],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
     CANCEL: "805e01ab730b4bcae82c997ac5d10a6f25de53ef",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
-    RESCHEDULE: "fa26246259aeb56b11d75ba8c72ee03355beda7e", [timeout_set, channel, jobs, notes, more_notes], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "reschedule"];
+    RESCHEDULE: "75355320e73e12b270aad8fd7d7272fa9a96158f", [timeout_set, channel, jobs, notes, more_notes, ordered_list, rebuild], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/list_again", "reschedule"];
     POLL: "20a1d3bbd37d8d3ae7520a2502160030228fd16d",
         [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];

@@ -17,7 +17,7 @@ use recurring::Recurring;
 
 pub(crate) use recurring::OnHead;
 
-/// How often what is done.
+/// When to release what receivers have left, and how often to sweep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// What receivers have left is released when none of them has given a sign of life for this long; `None`:
@@ -74,12 +74,12 @@ impl Upkeep {
     }
 
     /// Whether it is time to find out whether the queue has schedules.
-    pub(crate) fn looks_for_schedules(&self) -> bool {
+    pub(crate) fn is_schedule_check_due(&self) -> bool {
         self.schedules_at <= Instant::now()
     }
 
-    /// The answer.
-    pub(crate) fn has_schedules(&mut self, has_some: bool) {
+    /// Whether the queue has schedules.
+    pub(crate) fn on_schedule_check(&mut self, has_some: bool) {
         self.schedules_at = Instant::now() + self.settings.interval;
         if has_some {
             self.run_schedules();

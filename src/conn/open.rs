@@ -96,7 +96,7 @@ impl Link {
         mut lead: Option<Lead>,
     ) -> Result<Arc<Self>, ConnectError> {
         let deadline = Instant::now() + left;
-        let nobody_knows = |cause| ConnectError::Failed(cause, nobody_knows(options));
+        let nobody_knows = |cause| ConnectError::Failed(cause, advice(options));
         let (at, opened) = loop {
             let at = options.led_by(lead.as_mut()).await.map_err(nobody_knows)?;
             // An old master may accept the connection, and not answer.
@@ -144,9 +144,7 @@ impl Link {
         match Supervisor::start(options, at, established, begun, role, shared.clone(), lead).await {
             Ok(supervisor) => Ok(Self::new(at, supervisor, role, shared.clone())),
             Err(OpError::Server(why)) => Err(refused(why)),
-            Err(OpError::NotExecuted(cause)) if at.is_led() => {
-                Err(ConnectError::Failed(cause, nobody_knows(at)))
-            }
+            Err(OpError::NotExecuted(cause)) if at.is_led() => Err(ConnectError::Failed(cause, advice(at))),
             Err(error) => Err(examine(at, error.into_cause(), true, left()).await),
         }
     }
@@ -162,7 +160,7 @@ pub(super) fn may_pass(error: &ConnectError, options: &Options) -> bool {
 }
 
 /// What to check if it is not known where the server is.
-fn nobody_knows(options: &Options) -> &'static str {
+fn advice(options: &Options) -> &'static str {
     if matches!(options.source, Source::Cluster(_)) { SERVERS } else { SENTINELS }
 }
 

@@ -104,7 +104,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// list, in calls of about 10 ms (30 ms among a million), so that the server serves others in between.
     ///
     /// # Errors
-    /// As [`Job::cancel`]. If a call fails after others have removed jobs, it is
+    /// As [`Job::cancel`]. If a call fails after others have cancelled jobs, it is
     /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many were cancelled: call it again
     /// for the rest.
     ///
@@ -127,12 +127,12 @@ impl<T: 'static> DelayedQueue<T> {
         let ids: Vec<_> = ids.into_iter().map(|id| Bytes::copy_from_slice(id.as_ref())).collect();
         ids.iter().try_for_each(|id| check_id(op, id))?;
         op.ensure_open()?;
-        let (mut answers, mut removed) = (HashMap::new(), 0);
+        let (mut answers, mut cancelled) = (HashMap::new(), 0);
         let result = self.canceller.all(&ids, |id, what| {
-            removed += usize::from(what == Cancelled::Removed);
+            cancelled += usize::from(what != Cancelled::NotFound);
             answers.insert(id.clone(), what);
         });
-        result.await.map_err(|error| op.failed(error).after_parts(removed, "jobs were cancelled"))?;
+        result.await.map_err(|error| op.failed(error).after_parts(cancelled, "jobs were cancelled"))?;
         Ok(ids.iter().map(|id| answers.remove(id).unwrap_or(Cancelled::NotFound)).collect())
     }
 }

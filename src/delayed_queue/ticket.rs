@@ -243,12 +243,7 @@ impl<T: 'static> DelayedQueue<T> {
     async fn set_due(&self, op: Op<'_>, ticket: &Ticket, when: When, time: u64) -> Result<bool> {
         let entry = self.entry_of(op, ticket)?;
         let keys = &self.queue.keys;
-        let [notes, more_notes] = keys.notes();
-        let call = scripts::RESCHEDULE
-            .on(&[keys.timeout_set(), keys.channel(), &keys.jobs(), &notes, &more_notes])
-            .arg(when.base())
-            .number(time)
-            .arg(entry);
+        let call = scripts::RESCHEDULE.of(keys, None).arg(when.base()).number(time).arg(entry);
         let reply = op.run(call).await.inspect_err(|error| op.on_lost(error))?;
         if reply == Reply::Nil {
             return Ok(false);

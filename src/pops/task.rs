@@ -168,8 +168,8 @@ impl Task {
                 Some(completed) = self.running.next() => changed.extend(self.on_completed(completed)),
                 _ = closing_idle.tick() => self.close_idle(),
             }
-            // Takers that were served begin again at once, and share one try pop. To yield wakes up a thread,
-            // so it is not done for one taker.
+            // Takers that were served begin again at once, and share one try pop. A yield wakes up a thread,
+            // so there is none for one taker.
             if self.several {
                 yield_once().await;
             }

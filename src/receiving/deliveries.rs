@@ -52,7 +52,8 @@ pub(super) struct Deliveries {
     /// Claims that nobody read, and that the server has refused to release; and when that is tried again.
     refused: Vec<Member>,
     refused_until: Instant,
-    /// Messages whose jobs were cancelled lately, and when that was heard. Their claims may be under way.
+    /// Messages whose jobs were cancelled lately, and when that was heard: those that it has not claimed, as
+    /// far as it knows. Their claims may be under way.
     cancelled: HashMap<MessageId, Instant>,
     /// Settlements that replicas are to confirm. They are awaited by the task, as whatever answers a caller
     /// must be: one that drives it wakes up with nothing else.
@@ -174,8 +175,8 @@ impl Deliveries {
     }
 
     /// Somebody has asked to cancel these jobs.
-    pub(super) fn cancel(&mut self, Cancelled { messages, may_be_others }: Cancelled) {
-        self.leases.cancel(|id| messages.contains(&id));
+    pub(super) fn cancel(&mut self, Cancelled { mut messages, may_be_others }: Cancelled) {
+        self.leases.cancel(|id| messages.remove(&id));
         let now = Instant::now();
         if may_be_others {
             self.leases.on_unheard(now);
@@ -207,9 +208,14 @@ impl Deliveries {
             payload: record.payload,
         };
         let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
-        if !self.cancelled.is_empty() {
-            let cancelled = &self.cancelled;
-            self.leases.cancel(|id| cancelled.contains_key(&id));
+        // Each of them hears of it once. If the server has lost the cancel since, in a failover for example,
+        // the message is delivered again, and its handler is to do its work.
+        let now = Instant::now();
+        for claim in &claims {
+            let heard = self.cancelled.remove(&claim.member.id());
+            if heard.is_some_and(|heard| now - heard < UNDER_WAY) {
+                claim.lease.cancel();
+            }
         }
         let unwanted = if are_old { claims } else { self.waiting.hand_out(claims, &self.outbox) };
         if !unwanted.is_empty() {

@@ -9,7 +9,7 @@
 -- Cost   each by itself: O(log n), and one native scan of the ordered list from its nearer end, or of the target. In a pass:
 --        O(log n), and one scan for all that a call finds, which reads a thousand entries at a time
 local budget = tonumber(ARGV[1])
-local reply, ids_of, pending = {-1}, {}, 0
+local reply, ids_of, pending, has_written, is_refused = {-1}, {}, 0, false, false
 redis.call('LLEN', KEYS.ordered_list)
 check_notes()
 ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {})
@@ -20,7 +20,7 @@ local function remove(i, entry, field)
         remove_note_of(ARGV[i], field)
     end
     redis.call('HDEL', KEYS.jobs, ARGV[i])
-    reply[i - 2] = 1
+    reply[i - 2], has_written = 1, true
 end
 
 -- A receiver has it, and hears of that; at the latest when it extends the lease. The message is not delivered again.
@@ -30,31 +30,41 @@ local function request(id, field, message)
     return 2
 end
 
+-- Ends a job that is not pending. Reads and checks everything before it writes. Returns what becomes of it, for the reply.
+local function cancel(id, field)
+    local holder = holder_of(id, field, now / 1000)
+    if field and is_newer_field(field) then
+        return 0
+    elseif holder and holder.state == 'running' then
+        return request(id, field, holder.message)
+    end
+    local stale = not holder and field and is_stale(field, now / 1000)
+    if holder then
+        check_holder(holder)
+        remove_holder_note(holder)
+        remove_holder(holder)
+    elseif stale then
+        remove_note_of(id, field)
+    end
+    -- By the field of one that may be ready, a sweep finds what travels with it.
+    if holder or stale or field and kind_of(field) ~= 'd' then
+        redis.call('HDEL', KEYS.jobs, id)
+    end
+    return holder and 1 or 0
+end
+
 local from = tonumber(ARGV[2])
 for i = 4, #ARGV do
     reply[i - 2] = -1
     local entry, _, _, field = job_of(ARGV[i])
-    if i == 4 or spent() < budget or from >= 0 and entry then
-        if not entry then
-            local holder = holder_of(ARGV[i], field, now / 1000)
-            if field and is_newer_field(field) then
-                reply[i - 2] = 0
-            elseif holder and holder.state == 'running' then
-                reply[i - 2] = request(ARGV[i], field, holder.message)
-            else
-                local stale = not holder and field and is_stale(field, now / 1000)
-                if holder then
-                    remove_holder_note(holder)
-                    remove_holder(holder)
-                elseif stale then
-                    remove_note_of(ARGV[i], field)
-                end
-                -- By the field of one that may be ready, a sweep finds what travels with it.
-                if holder or stale or field and kind_of(field) ~= 'd' then
-                    redis.call('HDEL', KEYS.jobs, ARGV[i])
-                end
-                reply[i - 2] = holder and 1 or 0
-            end
+    if not is_refused and (i == 4 or spent() < budget or from >= 0 and entry) then
+        if not entry and has_written then
+            -- If the server refuses it, the reply says what was done before. The next call begins with it, and fails.
+            local is_done, outcome = pcall(cancel, ARGV[i], field)
+            reply[i - 2], is_refused = is_done and outcome or -1, not is_done
+        elseif not entry then
+            reply[i - 2] = cancel(ARGV[i], field)
+            has_written = reply[i - 2] > 0
         elseif from < 0 then
             local count = nearer_end(field)
             remove(i, entry, field)

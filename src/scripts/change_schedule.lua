@@ -2,17 +2,30 @@
 -- one succeeds.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 jobs: id -> first offer, due time, entry   5 scratch
 --        6 schedules: name -> next run, epoch ms; +inf if there is none   7 records of schedules: name -> record
---        8 notes   9 more notes: for runs that hold their ids   10 control
+--        8 notes   9 more notes: for runs that hold their ids   10 control   11 target   12 inbox
 -- ARGV   1 name   2 the record that was read, or ''   3 the next run that was read, or ''
 --        4 the new record, or '' to delete the schedule   5 the next run, epoch ms, or 'inf'
---        6 the entry of a run that is withdrawn, or ''   7 its id   8 1 if the runs hold their ids until they are done, or 0
+--        6 the entry of a run that is withdrawn, or ''   7 its id   8 the id of the last run, if runs hold their ids until they are done, or ''
 --        9.. runs: due, epoch ms, id, entry, due, ...
 -- Reply  {1; 0 if the record is another one; -1 if the withdrawn entry is not pending any more; the head, if its transfer may have to be started, or false}
 -- Clock  the server's (TIME), rounded up
--- Cost   O(log n) for each run; for one that is withdrawn, a native scan of the ordered list from its tail
-local name, record, withdrawn, hold = ARGV[1], ARGV[4], ARGV[6], ARGV[8] == '1' and ARGV[9]
+-- Cost   O(log n) for each run; for one that is withdrawn, a native scan of the ordered list from its tail; for one that somebody
+--        has taken, of the target
+local name, record, withdrawn, hold = ARGV[1], ARGV[4], ARGV[6], ARGV[8] ~= '' and ARGV[9]
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
+
+-- The field of a run whose payload somebody has taken without what travelled with it; or nil. An equal payload would be taken for it.
+local function field_of_taken(id)
+    local entry, _, _, field = job_of(id)
+    if entry or not field or not has_entry(field) or kind_of(field) ~= 'h' then
+        return nil
+    end
+    local payload = payload_of(entry_of(field))
+    local is_ready = redis.call('LPOS', KEYS.target, payload) or redis.call('LPOS', KEYS.inbox, payload)
+    return not is_ready and field or nil
+end
+
 -- A schedule that was removed and stored again has the same record, but not the same next run.
 if (redis.call('HGET', KEYS.records, name) or '') ~= ARGV[2] or (redis.call('ZSCORE', KEYS.schedules, name) or '') ~= ARGV[3] then
     return {0, false}
@@ -44,6 +57,7 @@ if hold or field and kind_of(field) ~= 'p' then
     check_notes()
     redis.call('HDEL', KEYS.control, '')
 end
+local taken = hold and field_of_taken(ARGV[8])
 ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {'RPUSH'})
 redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
 if record == '' then
@@ -63,6 +77,10 @@ if withdrawn ~= '' then
             remove_note_of(ARGV[7], field)
         end
     end
+end
+if taken then
+    remove_note_of(ARGV[8], taken)
+    redis.call('HDEL', KEYS.jobs, ARGV[8])
 end
 local is_new = {}
 for i = 9, #ARGV, 3 do

@@ -2,8 +2,8 @@
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
 --        5 jobs: id -> first offer, due time, entry   6 scratch   7 control
 --        with parts/holder.lua:   8 target   9 inbox   10 messages   11 retries   12 dead letters   13 dead messages
---        14 notes: what travels with jobs   15 more notes
---        without parts/holder.lua:   8 notes
+--        14 notes: what travels with jobs   15 more notes   16 rebuild: see parts/list_again.lua
+--        without parts/holder.lua:   8 notes   9 rebuild
 --        and the throttle of each job, if there are any
 -- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
 --        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'   4 the longest wait of 'debounce' in ms
@@ -115,7 +115,7 @@ for i = 7, #ARGV, 4 do
             return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
         end
         local change = {
-            id = id, entry = entry, due = due, first = first or now, old = pending, old_field = pending and field, holder = holder,
+            id = id, entry = entry, due = due, first = first or now, old = pending, was_due = pending_due, old_field = pending and field, holder = holder,
             -- Somebody has taken its payload without what travels with it.
             stale = not pending and not holder and field and is_stale(field, now) and field,
             throttle = throttle, place = #reply + 1, data = data ~= '' and data, expires = expires, kind = 'p',
@@ -265,6 +265,9 @@ for i, change in ipairs(changes) do
         local changed = is_changed and redis.pcall('ZADD', KEYS.timeout_set, 'XX', score, change.entry)
         if type(changed) == 'table' then
             return refuse(i, changed.err)
+        end
+        if changed and change.old and not is_other then
+            list_again(change.entry, change.was_due, now)
         end
     end
     if change.old and is_other then

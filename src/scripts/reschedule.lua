@@ -1,10 +1,10 @@
 -- Changes the due time of one pending entry.
--- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 more notes
+-- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 more notes   6 ordered list   7 rebuild: see parts/list_again.lua
 -- ARGV   1 what the time counts from, epoch ms; or 'now': from the server's clock   2 time in ms   3 entry
 -- Reply  {the server's clock, epoch ms; the head, if its transfer may have to be started, or false}; or false if the entry
 --        is no longer pending
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
--- Cost   O(log n)
+-- Cost   O(log n); of an overdue entry, while a large backlog is moved, a native scan of the ordered list
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local due = (tonumber(ARGV[1]) or now) + ARGV[2]
@@ -12,9 +12,11 @@ if due >= 1e15 then
     return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
 end
 redis.call('ZRANGE', KEYS.timeout_set, 0, 0)
-if not redis.call('ZSCORE', KEYS.timeout_set, ARGV[3]) then
+local was_due = tonumber(redis.call('ZSCORE', KEYS.timeout_set, ARGV[3]) or nil)
+if not was_due then
     return false
 end
+redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
 local id = string.sub(ARGV[3], 2, 1 + (string.byte(ARGV[3]) or 0))
 local field = redis.call('HGET', KEYS.jobs, id)
 if field and has_entry(field) and entry_of(field) == ARGV[3] then
@@ -22,6 +24,7 @@ if field and has_entry(field) and entry_of(field) == ARGV[3] then
 end
 local score = string.format('%.0f', due)
 redis.call('ZADD', KEYS.timeout_set, 'XX', score, ARGV[3])
+list_again(ARGV[3], was_due, now)
 local head = redis.call('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head[1] == ARGV[3] then
     -- Redisson sets its timer to whatever is announced, later times too, so only a head is announced.

@@ -6,7 +6,9 @@
 //! Many processes (peers) may transfer for one queue, and one call is enough. So a client whose call was too
 //! late, and that has seen the message of the quicker peer, stands down: from then on it calls a little
 //! later, and only if no message of the peer arrives in time. While entries follow each other quickly, who
-//! transfers them tells its peers now and then, and these wait a little longer.
+//! transfers them tells its peers now and then, and these wait a little longer. A backlog keeps every client
+//! busy, so nobody's call is too late: then those stand down that hear of a peer whose id comes before
+//! theirs.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -32,6 +34,10 @@ const STAND_DOWN: Range<Duration> = Duration::from_millis(10)..Duration::from_mi
 pub(super) const QUIET: Duration = Duration::from_millis(20);
 /// How long to wait for a peer that may be quiet: its next message comes within twice that time.
 const STAND_DOWN_QUIETLY: Range<Duration> = Duration::from_millis(60)..Duration::from_millis(100);
+/// A head that is overdue by this is that of a backlog.
+const BEHIND: Duration = Duration::from_millis(100);
+/// How long to wait for a peer that moves a backlog: longer than its calls take.
+const STAND_DOWN_BEHIND: Range<Duration> = Duration::from_millis(200)..Duration::from_millis(300);
 /// A head within this time of the one that a call was made for is the same: the call was a little early, and
 /// no peer has transferred it. Both were computed from the server's clock, with an error each.
 const SAME: Duration = Duration::from_micros(500);
@@ -91,6 +97,8 @@ struct Timing {
     clock: i64,
     /// A peer has transferred something since this client's last run that did.
     peer_seen: bool,
+    /// A peer that comes first has transferred something during the present run.
+    is_second: bool,
     /// How long this client lets a peer go first.
     stand_down: Duration,
     /// When this client last told its peers of a transfer.
@@ -137,6 +145,7 @@ impl Schedule {
                 running: false,
                 clock: 0,
                 peer_seen: false,
+                is_second: false,
                 stand_down: Duration::ZERO,
                 told: None,
                 tells: true,
@@ -164,18 +173,21 @@ impl Schedule {
     }
 
     /// A peer has transferred something, and this was the head then. `clock` is the server's clock at that
-    /// time: earlier announcements are covered by this head, and a later reply supersedes it.
+    /// time: earlier announcements are covered by this head, and a later reply supersedes it. The peer
+    /// `comes_first` if its id is before that of this client.
     pub(crate) fn on_peer_transfer(
         &mut self,
         queue: QueueId,
         now: Instant,
         head: Option<Instant>,
         clock: i64,
+        comes_first: bool,
     ) {
         let stand_down = self.stand_down(head, now);
         self.update(queue, |state| {
             state.peer_seen = true;
             state.active = now;
+            state.is_second |= state.running && comes_first;
             if state.running || clock <= state.clock {
                 return;
             }
@@ -197,24 +209,26 @@ impl Schedule {
         });
     }
 
-    /// The run succeeded. Returns whether a peer seems to have been quicker: then it is worth listening to
-    /// the messages of peers.
+    /// The run succeeded. Returns whether it is worth listening to the messages of peers: one seems to have
+    /// been quicker, or there is a backlog.
     pub(crate) fn finished(&mut self, queue: QueueId, now: Instant, outcome: Transferred) -> bool {
         let Transferred { head, transferred, clock } = outcome;
         let interval = self.sweep_interval.max(SPREAD * self.queues.len() as u32);
         let interval = interval.mul_f64(1.0 + self.random.f64() / 4.0);
         let stand_down = self.stand_down(head, now);
+        let is_behind = head.is_some_and(|head| is_behind(head, now));
         let mut lost_race = false;
         self.update(queue, |state| {
             let was_for = state.head_of_run.filter(|due| *due <= now);
             lost_race = !transferred && was_for.is_some_and(|due| head.is_none_or(|head| head > due + SAME));
-            if transferred {
+            let is_second = std::mem::take(&mut state.is_second) && is_behind;
+            if transferred && !is_second {
                 (state.peer_seen, state.stand_down) = (false, Duration::ZERO);
-                if state.tells {
-                    state.told = Some(now);
-                }
-            } else if lost_race && state.peer_seen {
+            } else if is_second || lost_race && state.peer_seen {
                 state.stand_down = stand_down;
+            }
+            if transferred && state.tells {
+                state.told = Some(now);
             }
             state.running = false;
             state.active = now;
@@ -224,9 +238,12 @@ impl Schedule {
             state.clock = clock;
             // An announcement during the run may be earlier than the head that the run saw.
             state.head = [state.head, head].into_iter().flatten().min();
+            if is_second {
+                state.head = Some(now);
+            }
             state.sweep = if state.sweep_requested { now } else { now + interval };
         });
-        lost_race
+        lost_race || transferred && is_behind
     }
 
     /// The run failed; its head is still to be served.
@@ -263,9 +280,12 @@ impl Schedule {
             Some(&(at, queue)) if at <= now => {
                 self.update(queue, |state| {
                     state.running = true;
+                    state.is_second = false;
                     state.active = now;
-                    state.tells = state.told.is_none_or(|told| now >= told + QUIET);
                     state.head_of_run = [state.head.take(), state.seen.take()].into_iter().flatten().min();
+                    // A call that moves a backlog takes longer than that.
+                    let is_behind = state.head_of_run.is_some_and(|head| is_behind(head, now));
+                    state.tells = is_behind || state.told.is_none_or(|told| now >= told + QUIET);
                     state.sweep_requested = false;
                 });
                 Next::Run(queue)
@@ -283,8 +303,11 @@ impl Schedule {
 
     /// A random time to stand down for. A peer that transfers this head may be quiet if that is near.
     fn stand_down(&mut self, head: Option<Instant>, now: Instant) -> Duration {
-        let is_near = head.is_some_and(|head| head <= now + QUIET);
-        let Range { start, end } = if is_near { STAND_DOWN_QUIETLY } else { STAND_DOWN };
+        let Range { start, end } = match head {
+            Some(head) if is_behind(head, now) => STAND_DOWN_BEHIND,
+            Some(head) if head <= now + QUIET => STAND_DOWN_QUIETLY,
+            _ => STAND_DOWN,
+        };
         start + (end - start).mul_f64(self.random.f64())
     }
 
@@ -299,6 +322,11 @@ impl Schedule {
             self.timers.insert((state.due(), queue));
         }
     }
+}
+
+/// Whether this head is that of a backlog.
+fn is_behind(head: Instant, now: Instant) -> bool {
+    head + BEHIND <= now
 }
 
 #[cfg(test)]

@@ -190,8 +190,7 @@ impl Task {
                     }
                 }
                 Some(report) = self.running.next() => {
-                    let lost_race = self.on_report(report);
-                    if let Some(id) = lost_race {
+                    if let Some(id) = self.on_report(report) {
                         self.follow_peers(id);
                     }
                 }
@@ -254,7 +253,7 @@ impl Task {
             client_id: self.client_id.clone(),
             cursor: std::mem::take(&mut queue.cursor),
             tells_peers: self.schedule.tells_peers(id),
-            looks_for_schedules: queue.upkeep.looks_for_schedules(),
+            looks_for_schedules: queue.upkeep.is_schedule_check_due(),
         };
         let (run, longest) = (call.run(), self.longest_run);
         #[cfg(all(test, workspace))]
@@ -396,7 +395,7 @@ impl Task {
         self.conn.of(&queue.keys).reconnect();
     }
 
-    /// Returns the queue if a peer seems to have transferred what this call was for.
+    /// Returns the queue if it is worth listening to its peers.
     fn on_report(&mut self, report: Report) -> Option<QueueId> {
         self.in_flight.remove(&report.queue);
         self.start_next(report.server);
@@ -413,7 +412,7 @@ impl Task {
         let head = report.result.as_ref().ok().and_then(|reply| reply.head);
         let head = head.and_then(|due| self.servers.clock(report.server).instant_of(due));
         if let Some(has_schedules) = report.has_schedules {
-            queue.upkeep.has_schedules(has_schedules);
+            queue.upkeep.on_schedule_check(has_schedules);
         }
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
@@ -436,11 +435,11 @@ impl Task {
                     // Another process may have stored or changed their schedules.
                     queue.upkeep.look_at_schedules();
                 }
-                let lost_race = self.schedule.finished(report.queue, report.received, outcome);
+                let has_peers = self.schedule.finished(report.queue, report.received, outcome);
                 if was_failing {
                     events::transfer_recovered(&queue.keys);
                 }
-                lost_race.then_some(report.queue)
+                has_peers.then_some(report.queue)
             }
             Err(error) => {
                 self.schedule.failed(report.queue, report.received);

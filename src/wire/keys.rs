@@ -199,6 +199,7 @@ impl Keys {
             "target" => self.target().clone(),
             "channel" => self.channel().clone(),
             "scratch" => self.scratch().clone(),
+            "rebuild" => self.rebuild(),
             "jobs" => self.marked("redelay:jobs:"),
             "notes" => self.marked("redelay:job-notes:"),
             "more_notes" => self.marked("redelay:more-job-notes:"),

@@ -114,7 +114,7 @@ pub struct Failure {
     /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards
     /// those: it was rejected, it cannot be decoded, or it was the last attempt. The settlement has begun
     /// when this is reported. If it fails, a second report has the server's error, and the message may be
-    /// delivered again. If somebody cancels the job at that moment, there is no dead letter.
+    /// delivered again. If the job is cancelled at that moment, there is no dead letter.
     ///
     /// False if the message is tried again, and where the worker cannot tell: after a lost lease, and for a
     /// payload that cannot be decoded with [`OnUndecodable::Retry`](crate::worker::OnUndecodable::Retry).

@@ -313,7 +313,7 @@ async fn what_may_not_be_deleted_is_there_once() {
     }
     let (client, _, delayed) = text_queues(&rig.server).await;
     let of_user = rig.client.delayed_queue(&rig.ready);
-    let (in_messages, dead) = (["reject", "release", "replace"], ["requeue", "replace"]);
+    let (in_messages, dead) = (["reject", "release", "replace", "cancel"], ["requeue", "replace", "cancel"]);
     let ways = in_messages.map(|way| (MESSAGES, way)).into_iter().chain(dead.map(|way| (DEAD_MESSAGES, way)));
     for (key, way) in ways {
         rig.server.cmd(["FLUSHALL"]);
@@ -329,6 +329,7 @@ async fn what_may_not_be_deleted_is_there_once() {
             ("reject", Some(delivery)) => delivery.reject("no").await.err(),
             ("release", _) => rig.ready.release_all().await.err(),
             ("requeue", _) => rig.ready.dead_letters().requeue_all(1).await.err(),
+            ("cancel", _) => of_user.job("a").cancel().await.err(),
             _ => of_user.offer("y", HOUR).id("a").until_done().replace().await.err(),
         };
         let refused = refused.map(|error| error.kind());

@@ -404,11 +404,11 @@ async fn everything_documented_is_reported() {
         let refused = times("redelay.transfer.failing");
         server.cmd(["ACL", "SETUSER", "worker", "-zcount"]);
         until_async("it is noticed", || async {
-            times("redelay.look.failing") == 1 || times("redelay.transfer.failing") > refused
+            times("redelay.check.failing") == 1 || times("redelay.transfer.failing") > refused
         })
         .await;
         server.cmd(["ACL", "SETUSER", "worker", "+zcount"]);
-        if times("redelay.look.failing") == 1 {
+        if times("redelay.check.failing") == 1 {
             break;
         }
         until_async("it is transferred again", || async {

@@ -29,7 +29,7 @@ async fn a_call_that_arrives_after_its_retry_and_the_next_call_claims_nothing() 
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     let queues = without_kill(&server, &proxy).await;
-    let receiver = queues.ready.receiver().lease(ms(3000));
+    let receiver = queues.ready.receiver().lease(MINUTE);
     assert!(receiver.try_receive().await.unwrap().is_none());
     server.cmd(["RPUSH", "q", "1"]);
     // The first try of the call is under way, its connection is given up, and the second try is answered.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, Client, Delivery, codec};
-use redelay_fixture::{Cluster, Program, Sentinels, Server, until_within};
+use redelay_fixture::{Cluster, Program, Sentinels, Server, redis, until_within};
 use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
 use redelay::worker::{Context, Outcome};
-use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, Worker};
+use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, ErrorKind, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
     HOUR, INBOX, JOBS, MINUTE, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, end_leases, ms,
@@ -292,6 +292,51 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     assert_eq!(held.is().await, None);
     other.ack().await.unwrap();
     held.is_free("by an extension").await;
+    held.client.shutdown().await;
+}
+
+/// After a failover, the new master may have the claim and not the request.
+#[tokio::test]
+async fn a_request_that_the_server_has_lost_ends_one_delivery() {
+    let held = Held::new().await;
+    let receiver = held.ready.receiver().lease(HOUR);
+    held.offer("1", Duration::ZERO).await;
+    let delivery = soon(receiver.receive()).await.unwrap();
+    let claimed: Vec<u8> = held.server.get(["HGET", JOBS, "a"]);
+    assert_eq!(held.delayed.job("a").cancel().await.unwrap(), Cancelled::Requested);
+    soon(delivery.cancelled()).await;
+    let _: u64 = held.server.get([b"HSET", JOBS.as_bytes(), b"a", &claimed]);
+    delivery.release().await.unwrap();
+    let again = soon(receiver.receive()).await.unwrap();
+    assert_eq!(again.job_id(), Some(&b"a"[..]));
+    assert!(!again.is_cancel_requested() && timeout(ms(100), again.cancelled()).await.is_err());
+    again.ack().await.unwrap();
+    held.is_free("by an acknowledgement").await;
+    held.client.shutdown().await;
+}
+
+/// The server refuses one of several that share a call: those before it are cancelled, and their callers
+/// learn of it.
+#[tokio::test]
+async fn a_cancel_that_is_refused_does_not_hide_the_one_before() {
+    let held = Held::new().await;
+    held.bring(Is::Ready).await;
+    held.delayed.offer("2", HOUR).id("b").await.unwrap();
+    held.server.cmd(["RENAME", TARGET, "{q}:there"]);
+    held.server.cmd(["SET", TARGET, "of another type"]);
+    // In one call.
+    let jobs = ["b", "a"].map(|id| held.delayed.job(id));
+    let [pending, ready] = &jobs;
+    let (pending, ready) = tokio::join!(pending.cancel(), ready.cancel());
+    assert_eq!(pending.unwrap(), Cancelled::Removed);
+    assert_eq!(ready.unwrap_err().kind(), ErrorKind::Refused);
+    held.delayed.offer("2", HOUR).id("b").await.unwrap();
+    let error = held.delayed.cancel_all(["b", "a"]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+    assert!(error.to_string().contains("1 jobs were cancelled"), "{error}");
+    held.server.cmd(["RENAME", "{q}:there", TARGET]);
+    assert_eq!(held.delayed.cancel_all(["b", "a"]).await.unwrap(), [Cancelled::NotFound, Cancelled::Removed]);
+    held.is_free("by a cancel").await;
     held.client.shutdown().await;
 }
 

@@ -140,6 +140,28 @@ async fn neither_a_dead_letter_nor_what_was_taken_holds_a_run_back() {
     runs.client.shutdown().await;
 }
 
+/// All runs have the same payload. What travelled with the one that was taken is not of the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_taken_is_not_mistaken_for_the_next_one() {
+    let runs = Runs::new().await;
+    let rare = runs.delayed.schedule("s").every(SELDOM).no_overlap(Overlap::Skip);
+    rare.upsert("p").await.unwrap();
+    for _ in 0..3 {
+        assert!(rare.trigger().await.unwrap());
+        assert_eq!(soon(runs.ready.take()).await.unwrap(), "p");
+    }
+    assert!(rare.trigger().await.unwrap());
+    let last = runs.stored().await.last_run.map(millis);
+    let running = runs.receive().await;
+    assert_eq!(Some(run_of(&running)), last);
+    assert!(runs.stored().await.is_running && !rare.trigger().await.unwrap());
+    running.ack().await.unwrap();
+    assert!(!runs.stored().await.is_running);
+    let left: (usize, usize) = (runs.server.get(["HLEN", NOTES]), runs.server.get(["HLEN", JOBS]));
+    assert_eq!(left, (0, 0));
+    runs.client.shutdown().await;
+}
+
 /// A client that transfers nothing: its schedules run only where a test says so.
 async fn still() -> Runs {
     let server = Server::start();

@@ -149,7 +149,7 @@ async fn a_look_that_is_refused_is_reported_once() {
     let (listener, _listening) = Listener::start();
     let server = Server::start();
     let (client, queues) = of_a_worker(&server, ["a", "b"]).await;
-    let reported = || listener.named("redelay.look.failing");
+    let reported = || listener.named("redelay.check.failing");
     for round in 1..=2 {
         server.cmd(["ACL", "SETUSER", "worker", "-zcount"]);
         until_async("it is reported", || async { reported().len() == round }).await;

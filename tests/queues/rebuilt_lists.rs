@@ -2,12 +2,14 @@
 //! are moved from the timeout set. Counts are asserted, no times.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use redelay::delayed_queue::Offered;
 use redelay::{Client, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    MINUTE, Mover, ORDERED_LIST, QUARANTINE, REBUILD, TARGET, TIMEOUT_SET, fill_at_random, fill_with_lengths,
-    ms, part, script,
+    HOUR, MINUTE, Mover, ORDERED_LIST, QUARANTINE, REBUILD, TARGET, TIMEOUT_SET, fill_at_random,
+    fill_with_lengths, ms, part, script,
 };
 
 /// The transfer script of a server on which the time of each call is over when it begins: the processor was
@@ -221,6 +223,42 @@ async fn a_rebuild_is_marked_until_the_backlog_is_moved() {
     server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
     assert_eq!(mover.call(&server), 0);
     assert!(!is_marked(&server));
+}
+
+/// What has left the list, and is due later then, is pending as any other entry.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_rescheduled_meanwhile_is_listed_again() {
+    let server = Server::start();
+    let client = client(&server).transfer(false).connect().await.unwrap();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    fill_at_random(&server, 40_000, 38_000);
+    let mut tickets = Vec::new();
+    for (n, id) in ["a", "b", "c", "d"].iter().enumerate() {
+        delayed.offer(&(n as i64), Duration::ZERO).id(*id).await.unwrap();
+    }
+    for n in 4..6 {
+        tickets.push(delayed.offer(&n, Duration::ZERO).await.unwrap());
+    }
+    let mut mover = begin(&server);
+    while length(&server, "LLEN", ORDERED_LIST) > 2_000 {
+        mover.call(&server);
+    }
+    assert!(delayed.job("a").reschedule(HOUR).await.unwrap());
+    for offer in [delayed.offer(&1, HOUR).id("b"), delayed.offer(&2, HOUR).id("c").until_done()] {
+        assert!(matches!(offer.replace().await.unwrap(), Offered::Replaced(_)));
+    }
+    assert!(delayed.job("d").reschedule(HOUR).await.unwrap());
+    assert!(delayed.job("d").reschedule(HOUR).await.unwrap(), "it is listed once");
+    assert!(delayed.reschedule(&tickets[0], HOUR).await.unwrap());
+    assert!(delayed.cancel(&tickets[1]).await.unwrap());
+    while mover.call(&server) > 0 {}
+    assert!(!is_marked(&server));
+    let times: BTreeSet<Vec<u8>> = server.get(["ZRANGE", TIMEOUT_SET, "0", "-1"]);
+    let list = server.list(ORDERED_LIST);
+    assert_eq!(times.len(), 2_005);
+    assert_eq!(list.len(), 2_005, "none is listed twice");
+    assert_eq!(times, list.into_iter().collect());
+    client.shutdown().await;
 }
 
 /// Clients of Java between two calls: each entry is delivered, or removed, once.

@@ -31,8 +31,8 @@ pub fn loses(codec: &str) -> bool {
     ["msgpack-jackson", "typed-json", "typed-json, mapper"].contains(&codec)
 }
 
-/// The table of `tests/codecs/shapes/table.md`: of each shape, the sign of each codec. `=` is Java's bytes, `~`
-/// others, `✗` a refusal, and `–` what Java does not write.
+/// The table of `tests/codecs/shapes/table.md`: of each shape, the sign of each codec. `=` is Java's bytes,
+/// `~` others, `✗` a refusal, and `–` what Java does not write.
 pub fn signs() -> BTreeMap<(String, &'static str), char> {
     let table = include_str!("../../../crates/redisson-codec/tests/codecs/shapes/table.md");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));

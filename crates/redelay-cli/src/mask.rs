@@ -7,6 +7,9 @@ use serde_json::value::RawValue;
 
 /// What is printed instead.
 const MASKED: &str = "\"(masked)\"";
+/// How base64 begins of what Java's own serialization has written. A field of such an object that cannot be
+/// read is printed like that.
+const SERIALIZED: &str = "\"rO0AB";
 
 /// Paths of values that are not printed: `card.number`. `*` is any one property, and `**` any number of them.
 /// Elements of lists have the path of the list.
@@ -23,8 +26,9 @@ impl Mask {
         self.0.is_empty()
     }
 
-    /// The JSON without what is hidden. What is in no property is hidden, too: it may be anything. So is a
-    /// list of pairs: that is how a map is written whose keys are no texts. Numbers stay as they are written.
+    /// The JSON without what is hidden. Hidden is also what may be anything: what is in no property; what has
+    /// no properties, although a path names one; the bytes of a serialized object; and a list of pairs, which
+    /// is how a map is written whose keys are no texts. Numbers stay as they are written.
     pub(crate) fn apply(&self, json: Box<RawValue>) -> Box<RawValue> {
         if self.is_empty() {
             return json;
@@ -66,7 +70,11 @@ fn put(out: &mut String, json: &RawValue, paths: &[&[String]], is_in_property: b
             }
             out.push(']');
         }
-        Err(_) => out.push_str(if is_in_property { json.get() } else { MASKED }),
+        Err(_) => {
+            let has_properties = paths.iter().any(|path| path[0] != "**");
+            let may_be_anything = !is_in_property || has_properties || json.get().starts_with(SERIALIZED);
+            out.push_str(if may_be_anything { MASKED } else { json.get() });
+        }
     }
 }
 
@@ -164,6 +172,15 @@ mod tests {
             masked(&["a"], r#"[{"a":1,"b":[2,3]},"c"]"#),
             r#"[{"a":"(masked)","b":[2,3]},"(masked)"]"#
         );
+    }
+
+    #[test]
+    fn what_may_have_the_property_is_hidden() {
+        let order = r#"{"id":1,"card":"rO0ABXNy","note":"rO0ABXNy"}"#;
+        assert_eq!(masked(&["card.number"], order), r#"{"id":1,"card":"(masked)","note":"(masked)"}"#);
+        assert_eq!(masked(&["**.number"], order), r#"{"id":1,"card":"(masked)","note":"(masked)"}"#);
+        assert_eq!(masked(&["id.number"], r#"{"id":1,"note":"x"}"#), r#"{"id":"(masked)","note":"x"}"#);
+        assert_eq!(masked(&["a.b.c"], r#"{"a":{"b":7,"d":8}}"#), r#"{"a":{"b":"(masked)","d":8}}"#);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! A web shop that cancels orders which are not paid in time: axum, SQLite, and a worker.
 //!
-//!     cargo run --package redelay-cancel-unless-paid                                # some customers, 4 seconds
-//!     cargo run --package redelay-cancel-unless-paid -- 127.0.0.1:3000 shop.sqlite  # until Ctrl-C or SIGTERM
+//!     cargo run --package redelay-cancel-unless-paid  # some customers, 4 seconds
+//!     # Until Ctrl-C or SIGTERM:
+//!     cargo run --package redelay-cancel-unless-paid -- 127.0.0.1:3000 shop.sqlite
 //!     curl -X POST localhost:3000/orders; curl -X POST localhost:3000/orders/1/pay
 //!
 //! It needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
@@ -133,8 +134,8 @@ async fn pay(State(shop): State<Shop>, Path(order): Path<i64>) -> Answer {
     }
 }
 
-/// The handler. A message may be delivered twice, so the state of the order decides: only the transaction that changes it
-/// returns the item to the stock.
+/// The handler. A message may be delivered twice, so the state of the order decides: only the transaction
+/// that changes it returns the item to the stock.
 async fn cancel_unless_paid(shop: Shop, order: i64, context: Context) -> Result<(), BoxError> {
     const CANCEL: &str = "UPDATE orders SET state = 'cancelled' WHERE id = ?1 AND state = 'open'";
     const RETURN: &str = "UPDATE stock SET available = available + 1";

@@ -16,8 +16,8 @@ use tokio::time::sleep;
 
 use crate::order::Order;
 
-/// How long the orders of a killed consumer wait for another one. The default is 30 s; a demo cannot wait that
-/// long.
+/// How long the orders of a killed consumer wait for another one. The default is 30 s; a demo cannot wait
+/// that long.
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
 pub(crate) const ATTEMPTS: u32 = 3;

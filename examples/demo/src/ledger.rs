@@ -1,4 +1,5 @@
-//! The ledger: what is known of every order, by its id, so that "lost" and "twice" are counted and not believed.
+//! The ledger: what is known of every order, by its id, so that "lost" and "twice" are counted and not
+//! believed.
 //!
 //! Pure: times are given, as durations since the demo began.
 
@@ -225,7 +226,8 @@ impl Ledger {
         self.entries.iter().rev().filter_map(with).collect()
     }
 
-    /// The order to fail: one that has failed before and is not dead, so that a few keys make a dead letter; else one in hand.
+    /// The order to fail: one that has failed before and is not dead, so that a few keys make a dead letter;
+    /// else one in hand.
     pub(crate) fn next_to_fail(&self) -> Option<u32> {
         let again = |(_, entry): &(&u32, &Entry)| entry.is_open() && (1..ATTEMPTS).contains(&entry.failed);
         let failing = self.entries.iter().filter(again).max_by_key(|(_, entry)| entry.failed);
@@ -244,8 +246,8 @@ impl Ledger {
         self.open().iter().find(changeable).map(|entry| entry.order.id)
     }
 
-    /// Orders that should be done, less those that the server still has: that many are lost. `held` counts what was due on
-    /// the server a moment ago: ready, in flight, waiting for an attempt, or dead.
+    /// Orders that should be done, less those that the server still has: that many are lost. `held` counts
+    /// what was due on the server a moment ago: ready, in flight, waiting for an attempt, or dead.
     pub(crate) fn lost(&self, now: Duration, held: usize) -> usize {
         let overdue =
             |entry: &&Entry| entry.done == 0 && entry.stage == Stage::Stored && entry.due + GRACE < now;

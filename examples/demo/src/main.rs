@@ -4,9 +4,10 @@
 //!     make demo JAVA=1                    (with a Java process, on Redisson, on the same queue)
 //!     REDIS_URL=redis://… make demo       (with that server)
 //!
-//! Three processes handle them, each with a worker. Every order is in a ledger, by its id: "lost" and "handled twice" are
-//! counted by it. Lateness is by the clock of this process: from the moment the offer began, plus the delay, until it reads
-//! that a handler has begun. Left alone the demo ends after about 20 seconds.
+//! Three processes handle them, each with a worker. Every order is in a ledger, by its id: "lost" and
+//! "handled twice" are counted by it. Lateness is by the clock of this process: from the moment the offer
+//! began, plus the delay, until it reads that a handler has begun. Left alone the demo ends after about 20
+//! seconds.
 #![allow(missing_docs, reason = "a program has no API")]
 
 mod consumer;

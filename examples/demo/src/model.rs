@@ -1,4 +1,5 @@
-//! All that the demo shows, and how each event changes it. Pure: times are given, as durations since the demo began.
+//! All that the demo shows, and how each event changes it. Pure: times are given, as durations since the demo
+//! began.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -210,7 +211,8 @@ impl Model {
         if at < self.offers_until {
             return Phase::Offering;
         }
-        // The lost ones and the dead letters are not waited for. For half a second more nothing should arrive.
+        // The lost ones and the dead letters are not waited for. For half a second more nothing should
+        // arrive.
         let open = self.ledger.open().len();
         let through = open <= self.lost + self.queue.sizes.dead;
         let since = *self.through.get_or_insert(at);

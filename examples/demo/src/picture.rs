@@ -1,4 +1,5 @@
-//! The picture of the README, `demo.svg`: what [`View`] draws of a moment that is made up here. `REDELAY_BLESS=1` writes it.
+//! The picture of the README, `demo.svg`: what [`View`] draws of a moment that is made up here.
+//! `REDELAY_BLESS=1` writes it.
 
 use std::fmt::Write;
 use std::fs;

@@ -63,8 +63,8 @@ fn restore() {
     let _ = execute!(io::stdout(), Show);
 }
 
-/// A panic in one task ends all: the others would go on, and draw over its message. The hooks before this one restore the
-/// terminal and print.
+/// A panic in one task ends all: the others would go on, and draw over its message. The hooks before this one
+/// restore the terminal and print.
 fn end_at_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

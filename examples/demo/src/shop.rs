@@ -1,4 +1,5 @@
-//! The running part: a producer, what is asked of the server, and what the keys do to orders. Whatever happens is reported as an event.
+//! The running part: a producer, what is asked of the server, and what the keys do to orders. Whatever
+//! happens is reported as an event.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -224,7 +225,8 @@ impl Shop {
         }
     }
 
-    /// Nothing of this run stays in Redis. False when the server cannot be reached. No consumer runs any more.
+    /// Nothing of this run stays in Redis. False when the server cannot be reached. No consumer runs any
+    /// more.
     pub(crate) async fn clear(&self) -> bool {
         let producer = lock(&self.producer).take();
         if let Some(producer) = producer {

@@ -1,12 +1,13 @@
-//! Prints a payload that Redisson wrote, from a queue or from any other key. It needs `redisson-codec` and nothing else.
+//! Prints a payload that Redisson wrote, from a queue or from any other key. It needs `redisson-codec` and
+//! nothing else.
 //!
 //! ```text
 //! dump [<codec>] <payload as hex>
 //! dump [<codec>]                   the payload, as it is, on standard input
 //! ```
 //!
-//! The codec is `kryo5`, `json-jackson`, `lz4+kryo5` and so on: `detect::Kind` lists the names. Without it, the program
-//! says which codec may have written the payload.
+//! The codec is `kryo5`, `json-jackson`, `lz4+kryo5` and so on: `detect::Kind` lists the names. Without it,
+//! the program says which codec may have written the payload.
 //!
 //! ```text
 //! cargo run -p redisson-dump 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263

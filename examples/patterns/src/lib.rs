@@ -1,5 +1,5 @@
-//! The programs of `docs/patterns.md`, a file for each pattern. `tests/patterns` runs all of them on real servers, and
-//! `tests/docs` of the repository compares them with the page.
+//! The programs of `docs/patterns.md`, a file for each pattern. `tests/patterns` runs all of them on real
+//! servers, and `tests/docs` of the repository compares them with the page.
 
 pub mod http_callback;
 pub mod in_process;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use redelay::delayed_queue::Offered;
 use redelay::{DelayedQueue, Result};
 
-/// `HSET` the order, and `ZADD NX` its due time. `Offered::Kept`: the order is there already, and keeps its time.
+/// `HSET` the order, and `ZADD NX` its due time. `Offered::Kept`: the order is there already, and keeps its
+/// time.
 pub async fn place(unpaid: &DelayedQueue<String>, id: &str, order: &str, delay: Duration) -> Result<Offered> {
     unpaid.offer(order, delay).id(id).await
 }

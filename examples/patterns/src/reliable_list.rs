@@ -5,7 +5,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use redelay::{BlockingQueue, Delivery};
 
-/// `BRPOPLPUSH orders processing`, the work, `LREM processing`; and no process looks for the orders of dead ones.
+/// `BRPOPLPUSH orders processing`, the work, `LREM processing`; and no process looks for the orders of dead
+/// ones.
 pub async fn work<F>(orders: &BlockingQueue<String>, lease: Duration, ship: F)
 where
     F: AsyncFn(&Delivery<String>) -> std::io::Result<()>,

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use redelay::worker::{Backoff, Context, Stopped};
 use redelay::{BlockingQueue, Worker};
 
-/// Publishes due messages to NATS JetStream. `due` has `codec::Bytes`: the broker gets the payloads as they are.
+/// Publishes due messages to NATS JetStream. `due` has `codec::Bytes`: the broker gets the payloads as they
+/// are.
 pub async fn forward(due: &BlockingQueue<Bytes>, broker: jetstream::Context) -> redelay::Result<Stopped> {
     let handler = move |body: Bytes, context: Context| publish(broker.clone(), body, context);
     // The broker may be away for a day: there is an attempt every 15 to 30 s.

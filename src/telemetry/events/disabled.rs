@@ -8,7 +8,7 @@ use crate::wire::message::MessageId;
 pub(crate) fn transfer_failing(_: &Keys, _: &dyn Display) {}
 pub(crate) fn transfer_recovered(_: &Keys) {}
 pub(crate) fn transfer_stalled(_: &Keys) {}
-pub(crate) fn look_failing(_: &str, _: &dyn Display) {}
+pub(crate) fn check_failing(_: &str, _: &dyn Display) {}
 pub(crate) fn quarantined(_: &Keys, _: i64) {}
 pub(crate) fn schedule_failing(_: &Keys, _: &str, _: &str) {}
 pub(crate) fn permissions_missing(_: &Keys, _: &str) {}

@@ -97,11 +97,11 @@ pub(crate) fn transfer_stalled(keys: &Keys) {
     );
 }
 
-/// The server refused the look for overdue entries.
-pub(crate) fn look_failing(server: &str, error: &dyn Display) {
+/// The server refused the check for overdue entries.
+pub(crate) fn check_failing(server: &str, error: &dyn Display) {
     warn!(
-        name: "redelay.look.failing", target: "redelay", parent: None, server, %error,
-        "cannot look for overdue entries, retrying"
+        name: "redelay.check.failing", target: "redelay", parent: None, server, %error,
+        "checks for overdue entries failing, retrying"
     );
 }
 

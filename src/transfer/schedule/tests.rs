@@ -81,7 +81,7 @@ fn a_queue_is_idle_when_nobody_has_tried() {
     assert!(!is_idle(&schedule, 10), "it runs");
     schedule.finished(7, now + ms(20), head(Some(now + ms(60_000))));
     assert!(!is_idle(&schedule, 10) && is_idle(&schedule, 20));
-    schedule.on_peer_transfer(7, now + ms(30), None, 2);
+    schedule.on_peer_transfer(7, now + ms(30), None, 2, false);
     assert!(!is_idle(&schedule, 20) && is_idle(&schedule, 30));
     schedule.sweep(7, now + ms(40));
     assert!(!is_idle(&schedule, 30), "it is about to run");
@@ -100,7 +100,7 @@ fn a_time_from_a_reply_outlives_a_message_of_a_peer() {
     for millis in [20, 10, 30] {
         schedule.seen(7, now + ms(millis));
     }
-    schedule.on_peer_transfer(7, now, None, 2);
+    schedule.on_peer_transfer(7, now, None, 2, false);
     assert_eq!(schedule.next(now), Next::Sleep(now + ms(10)));
     assert_eq!(schedule.next(now + ms(10)), Next::Run(7));
 }
@@ -167,19 +167,19 @@ fn one_goes_first_and_the_others_step_in() {
     assert_eq!(schedule.next(next), Next::Sleep(after));
     assert_eq!(schedule.next(after), Next::Run(7));
     let third = after + ms(100);
-    schedule.on_peer_transfer(7, after, Some(third), 3);
+    schedule.on_peer_transfer(7, after, Some(third), 3, false);
     assert!(schedule.finished(7, after, Transferred { head: Some(third), transferred: false, clock: 4 }));
     let Next::Sleep(at) = schedule.next(after) else { panic!("does not wait") };
     assert!(at >= third + STAND_DOWN.start && at <= third + STAND_DOWN.end, "{:?}", at - third);
     // The message of the peer arrives in time.
     let fourth = third + ms(100);
-    schedule.on_peer_transfer(7, third + ms(2), Some(fourth), 5);
+    schedule.on_peer_transfer(7, third + ms(2), Some(fourth), 5, false);
     let waited = at - third;
     let Next::Sleep(at) = schedule.next(third + ms(50)) else { panic!("does not wait") };
     assert_ne!(at - fourth, waited, "each wait is random");
     assert!(at >= fourth + STAND_DOWN.start && at <= fourth + STAND_DOWN.end, "{:?}", at - fourth);
     // Old messages postpone nothing.
-    schedule.on_peer_transfer(7, third + ms(3), None, 4);
+    schedule.on_peer_transfer(7, third + ms(3), None, 4, false);
     assert_eq!(schedule.next(third + ms(50)), Next::Sleep(at));
     // No more messages arrive, so from now on this client calls in time.
     assert_eq!(schedule.next(at), Next::Run(7));

@@ -66,9 +66,9 @@ impl Task {
                 }
             }
             Err(error) => {
-                self.conn.counters().failed("look for overdue entries", &error);
+                self.conn.counters().failed("check for overdue entries", &error);
                 if self.looks.answered(server, false) {
-                    events::look_failing(&self.conn.server(), &error);
+                    events::check_failing(&self.conn.server(), &error);
                     // A transfer of one of them may be refused, too, and say more.
                     queues.iter().for_each(|id| self.schedule.sweep(*id, now));
                 }

@@ -31,9 +31,14 @@ impl Task {
                     self.fault = Some(payload.clone());
                 }
                 if channel.starts_with(keys::MOVED) {
-                    let Some((due, head, clock)) = self.peer_transfer(&channel, &payload) else { return };
+                    let Some((peer, clock, due)) = announcements::moved(&payload) else { return };
+                    if peer.as_bytes() == self.client_id {
+                        return;
+                    }
+                    let comes_first = peer.as_bytes() < &self.client_id[..];
+                    let head = due.and_then(|due| self.clock_of(channel.as_bytes()).instant_of(due));
                     for id in self.announcements.of(&channel) {
-                        self.schedule.on_peer_transfer(id, now, head, clock);
+                        self.schedule.on_peer_transfer(id, now, head, clock, comes_first);
                         if let Some(queue) = self.queues.get_mut(&id) {
                             queue.expected = due;
                         }
@@ -58,20 +63,5 @@ impl Task {
             queue.follows_peers = true;
             self.announcements.join(queue.keys.moved(), id);
         }
-    }
-
-    /// The head after the transfer of a peer, epoch ms and by this machine's clock, and the server's clock at
-    /// that time, µs.
-    fn peer_transfer(
-        &mut self,
-        channel: &str,
-        payload: &[u8],
-    ) -> Option<(Option<f64>, Option<Instant>, i64)> {
-        let (client_id, clock, head) = announcements::moved(payload)?;
-        if client_id.as_bytes() == self.client_id {
-            return None;
-        }
-        let at = head.and_then(|head| self.clock_of(channel.as_bytes()).instant_of(head));
-        Some((head, at, clock))
     }
 }

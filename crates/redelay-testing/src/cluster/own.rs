@@ -84,7 +84,7 @@ impl Cluster {
     /// Moves the keys of a slot that [`begin_move`](Self::begin_move) began to move.
     ///
     /// # Panics
-    /// Panics if the slot is not on the move, or if a server refuses.
+    /// Panics if the slot is not on the move, or if a server goes on refusing.
     #[track_caller]
     pub fn migrate_keys(&self, slot: u16) {
         let (from, to) = (self.master_of(slot), self.destination(slot));
@@ -94,7 +94,9 @@ impl Cluster {
                 return;
             }
             let words = ["MIGRATE", "127.0.0.1", &to.port().to_string(), "", "0", "10000", "KEYS"];
-            from.cmd(words.iter().map(|word| word.as_bytes().to_vec()).chain(keys));
+            let migrate: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).chain(keys).collect();
+            // A cluster is down for a moment after the machine was held up.
+            until("the keys of the slot move", || from.try_cmd(&migrate).is_ok());
         }
     }
 

@@ -7,7 +7,8 @@ use redisson_codec::java::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A value that decodes must encode to a payload that decodes to the same value, unless Java could not write it.
+/// A value that decodes must encode to a payload that decodes to the same value, unless Java could not write
+/// it.
 pub fn round_trip<T: Serialize + DeserializeOwned + 'static>(codec: &impl Codec<T>, payload: &[u8]) {
     if let Ok(value) = codec.decode(payload)
         && let Ok(encoded) = codec.encode(&value)

@@ -1,5 +1,5 @@
-//! Payloads of described classes as a `Value`. `tests/classes` has the class files, which `scripts/vectors.sh`
-//! makes.
+//! Payloads of described classes as a `Value`. `tests/classes` has the class files, which
+//! `scripts/vectors.sh` makes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -130,8 +130,8 @@ fn same_names(row: &Row, value: &Value) {
 #[allow(dead_code, unreachable_pub, clippy::large_enum_variant, clippy::type_complexity, reason = "as it is printed")]
 mod printed;
 
-/// Reads each payload of the class into the printed type, and writes the same bytes; and compares the type with
-/// the class.
+/// Reads each payload of the class into the printed type, and writes the same bytes; and compares the type
+/// with the class.
 fn printed_type<T: Debug + Serialize + DeserializeOwned + 'static>(class: &str, different: &mut Vec<String>) {
     let mut count = 0;
     for file in ["kryo5", "kryo5-classes", "kryo5-places", "shapes-kryo5", "../classes/generic"] {

@@ -1,5 +1,5 @@
-//! `JsonJackson`, `CborJackson` and `MsgPackJackson`: payloads that Redisson wrote, as structs and as values, and
-//! payloads that are refused.
+//! `JsonJackson`, `CborJackson` and `MsgPackJackson`: payloads that Redisson wrote, as structs and as values,
+//! and payloads that are refused.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -434,7 +434,8 @@ fn what_is_not_written() {
     assert!(said(JsonJackson.encode(&0xd83du16)).contains("half of a surrogate pair"));
 }
 
-/// As Redisson 4.7.0 writes a `LinkedHashMap` with one key: those of `Integer` and `Long` are numbers in CBOR.
+/// As Redisson 4.7.0 writes a `LinkedHashMap` with one key: those of `Integer` and `Long` are numbers in
+/// CBOR.
 #[test]
 fn keys_of_maps() {
     use java::{BigDecimal, BigInteger};

@@ -1,6 +1,6 @@
-//! `JsonJackson`, `CborJackson` and `MsgPackJackson`: the bytes of a value depend on its type, the place where it is
-//! declared, and the format. They are planned once for each combination. These tests are about combinations that could
-//! be confused, and about types whose `Serialize` does not match their `Deserialize`.
+//! `JsonJackson`, `CborJackson` and `MsgPackJackson`: the bytes of a value depend on its type, the place
+//! where it is declared, and the format. They are planned once for each combination. These tests are about
+//! combinations that could be confused, and about types whose `Serialize` does not match their `Deserialize`.
 
 use std::collections::BTreeMap;
 

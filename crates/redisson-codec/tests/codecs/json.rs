@@ -46,7 +46,8 @@ struct Line {
     price: f64,
 }
 
-/// Compared as values, both ways: Redisson sorts properties, leaves nulls out, and escapes text beyond U+FFFF.
+/// Compared as values, both ways: Redisson sorts properties, leaves nulls out, and escapes text beyond
+/// U+FFFF.
 fn check<T: Debug + PartialEq + Serialize + for<'de> Deserialize<'de>>(file: &str) {
     for Row { name, json, payload, .. } in rows(file) {
         let value: T = Json.decode(&payload).unwrap();

@@ -1,8 +1,9 @@
-//! The bytes that Kryo writes for each way to declare a field: final classes, records, enums with bodies, arrays of
-//! arrays, and type arguments, which Kryo uses in some places and ignores in others.
+//! The bytes that Kryo writes for each way to declare a field: final classes, records, enums with bodies,
+//! arrays of arrays, and type arguments, which Kryo uses in some places and ignores in others.
 //!
 //! The Java classes are `lab.Kinds.Holder` and so on, with the fields and types of the structs here:
-//! `List<Fin> fins; List<Color> colors; Set<Level> levels; … Map<String, Map<String, List<Integer>>> deep; …`.
+//! `List<Fin> fins; List<Color> colors; Set<Level> levels; … Map<String, Map<String, List<Integer>>> deep;
+//! …`.
 // As deep as the Java types.
 #![allow(clippy::type_complexity)]
 

@@ -170,8 +170,8 @@ fn fields_in_any_order() {
     assert_eq!(list, Codec::<Vec<Odd>>::decode(&Kryo5, &payload).unwrap());
 }
 
-/// The time that Kryo takes for Redisson's orders, relative to `serde_json`: `cargo test --release --test codecs
-/// --ignored --nocapture`.
+/// The time that Kryo takes for Redisson's orders, relative to `serde_json`: `cargo test --release --test
+/// codecs --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn speed() {

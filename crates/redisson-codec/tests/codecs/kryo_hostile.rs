@@ -195,8 +195,8 @@ proptest! {
     }
 }
 
-/// Digit by digit, a number of 1 MB took minutes to print, and anybody may send one. In a release build, 200 kB take half a
-/// second, where they took five.
+/// Digit by digit, a number of 1 MB took minutes to print, and anybody may send one. In a release build, 200
+/// kB take half a second, where they took five.
 #[test]
 #[ignore = "measures"]
 fn long_numbers() {

@@ -1,5 +1,5 @@
-//! Random objects of the classes of `compat/values/src/zoo.rs`. With each codec for arbitrary Java objects, they decode
-//! to what was encoded.
+//! Random objects of the classes of `compat/values/src/zoo.rs`. With each codec for arbitrary Java objects,
+//! they decode to what was encoded.
 
 use codec::java::{
     self, BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Uuid,

@@ -121,7 +121,8 @@ fn in_the_fields_of_a_class() {
     assert_eq!(shelf.by_status, Some(Entries(vec![(Status::New, 1), (Status::Paid, 2)])));
     assert_eq!(shelf.by_level, Some(Entries(vec![(Level::High, "h".into())])));
     assert_eq!(shelf.open.elements(), Some(&[Value::Integer(1), Value::Long(2)][..]));
-    // What is written has the declared classes. The `Value` goes on with the stream of the list, which is no more.
+    // What is written has the declared classes. The `Value` goes on with the stream of the list, which is no
+    // more.
     let why = error(Kryo5.encode(&shelf));
     assert!(why.contains("refers to another one, which is not before it"), "{why}");
     let shelf = Shelf { open: Value::Null, ..shelf };

@@ -19,6 +19,8 @@ struct Known {
     sweep_requested: bool,
     /// A peer has transferred something since this client has.
     peer_seen: bool,
+    /// A peer that comes first has transferred something since the present run began.
+    is_second: bool,
     /// A peer goes first, and for how long.
     stands_down: Option<Range<Duration>>,
     /// When the head was reported last, by the server's clock.
@@ -45,8 +47,11 @@ impl Known {
 
 /// How long a client waits for a peer that transfers this head.
 fn wait_for(head: Option<Instant>, now: Instant) -> Range<Duration> {
-    let is_near = head.is_some_and(|head| head <= now + QUIET);
-    if is_near { STAND_DOWN_QUIETLY } else { STAND_DOWN }
+    match head {
+        Some(head) if is_behind(head, now) => STAND_DOWN_BEHIND,
+        Some(head) if head <= now + QUIET => STAND_DOWN_QUIETLY,
+        _ => STAND_DOWN,
+    }
 }
 
 /// An index, modulo the number of the things there are.
@@ -67,8 +72,9 @@ enum Event {
     /// A run ends, with the head this number of ms from now, or ago. The queue may have been closed during
     /// the run.
     Finish(Which, Option<i64>, bool),
-    /// A peer has transferred something; the flag says that the message is old.
-    PeerTransfer(Which, Option<i64>, bool),
+    /// A peer has transferred something; the flags say that the message is old, and that the peer comes
+    /// first.
+    PeerTransfer(Which, Option<i64>, bool, bool),
     Fail(Which),
 }
 
@@ -85,8 +91,8 @@ fn event() -> impl Strategy<Value = Event> {
         8 => Just(Event::Next),
         4 => (which(), proptest::option::of(offset()), any::<bool>())
             .prop_map(|(run, head, transferred)| Event::Finish(run, head, transferred)),
-        4 => (which(), proptest::option::of(offset()), any::<bool>())
-            .prop_map(|(run, head, old)| Event::PeerTransfer(run, head, old)),
+        4 => (which(), proptest::option::of(offset()), any::<bool>(), any::<bool>())
+            .prop_map(|(run, head, old, first)| Event::PeerTransfer(run, head, old, first)),
         3 => which().prop_map(Event::Fail),
     ]
 }
@@ -171,39 +177,45 @@ impl Pair {
                 let Some(queue) = self.end_of_run(which) else { return Ok(()) };
                 self.clock += 1;
                 let head = head.map(|offset| self.at(offset));
-                let lost_race =
+                let listens =
                     self.schedule.finished(queue, now, Transferred { head, transferred, clock: self.clock });
                 if let Some(known) = self.model.get_mut(&queue) {
                     let named = known.named_before_run.take().unwrap_or_default();
                     let was_for = named.first().filter(|due| **due <= now);
                     let has_lost =
                         !transferred && was_for.is_some_and(|due| head.is_none_or(|head| head > *due + SAME));
-                    prop_assert_eq!(lost_race, has_lost);
+                    let is_behind = head.is_some_and(|head| is_behind(head, now));
+                    prop_assert_eq!(listens, has_lost || transferred && is_behind);
+                    let is_second = known.is_second && is_behind;
                     let next = (now + INTERVAL, now + INTERVAL + INTERVAL / 4);
                     *known = Known {
                         named: std::mem::take(&mut known.named),
                         sweep: Some(if known.sweep_requested { (now, now) } else { next }),
                         sweep_requested: known.sweep_requested,
-                        peer_seen: known.peer_seen && !transferred,
+                        peer_seen: known.peer_seen && (!transferred || is_second),
                         stands_down: match known.stands_down.clone().filter(|_| !transferred) {
-                            _ if has_lost && known.peer_seen => Some(wait_for(head, now)),
+                            _ if is_second || has_lost && known.peer_seen => Some(wait_for(head, now)),
                             before => before,
                         },
                         clock: self.clock,
                         ..Known::default()
                     };
                     known.named.extend(head);
+                    if is_second {
+                        known.named = BTreeSet::from([now]);
+                    }
                 }
             }
-            Event::PeerTransfer(which, head, old) => {
+            Event::PeerTransfer(which, head, old, comes_first) => {
                 let Some(queue) = self.queue(which) else { return Ok(()) };
                 let head = head.map(|offset| self.at(offset));
                 self.clock += 1;
                 let clock = if old { self.clock - 2 } else { self.clock };
-                self.schedule.on_peer_transfer(queue, now, head, clock);
+                self.schedule.on_peer_transfer(queue, now, head, clock, comes_first);
                 let running = self.in_flight.contains(&queue);
                 if let Some(known) = self.model.get_mut(&queue) {
                     known.peer_seen = true;
+                    known.is_second |= running && comes_first;
                     if !running && clock > known.clock {
                         known.clock = clock;
                         known.named = head.map(|head| head.max(now)).into_iter().collect();
@@ -239,6 +251,7 @@ impl Pair {
             prop_assert!(known.bounds().0 <= self.now, "{queue} runs too early");
             known.named_before_run = Some(std::mem::take(&mut known.named));
             known.sweep_requested = false;
+            known.is_second = false;
             known.not_before = None;
             self.in_flight.push(queue);
         }

@@ -27,7 +27,7 @@ proptest! {
         // flight, and the next one transfers it. Failures add their pauses, at most all of them in a row.
         let known = LATENCY + if lossy { INTERVAL + INTERVAL / 4 } else { Duration::ZERO };
         let pauses: Duration = (0..failures.len()).map(|times| ms(50 << times) + LATENCY * 2).sum();
-        let others = if processes > 1 { STAND_DOWN_QUIETLY.end } else { Duration::ZERO };
+        let others = if processes > 1 { STAND_DOWN_BEHIND.end } else { Duration::ZERO };
         for (entry, at) in &world.transferred {
             let due = entry.due.max(entry.offered + known);
             prop_assert!(*at >= entry.due, "{:?} was transferred before its time", entry);
@@ -109,6 +109,36 @@ fn who_loses_the_race_stands_down_at_any_rate() {
     }
 }
 
+/// Calls that move a part of a backlog take a while, and the server makes one after the other.
+#[test]
+fn one_process_moves_a_backlog() {
+    for (processes, call_time) in [(2, 40), (4, 100), (16, 40), (16, 100)] {
+        for seed in 0..20 {
+            let offers = vec![(Duration::ZERO, Duration::ZERO); 3_000];
+            let failures = BTreeSet::new();
+            let mut world = World::new(&offers, &failures, processes, false, ms(2), seed);
+            (world.most, world.call_time) = (10, ms(call_time));
+            world.run_until(|world| world.transferred.len() >= 1_000);
+            let (runs, begun) = (world.runs, world.transferred.len());
+            world.run_until(|world| world.transferred.len() >= 2_000);
+            let (runs, moved) = (world.runs - runs, world.transferred.len() - begun);
+            println!("{processes} processes, {call_time} ms: {} calls for {}", runs, moved / 10);
+            assert!(runs <= moved / 10 + 5, "{processes}, {call_time} ms, {seed}: {runs} calls");
+            let leader = 0;
+            let led = world.callers.iter().rev().take(runs).filter(|caller| **caller == leader).count();
+            assert!(led * 20 >= runs * 19, "{processes}, {call_time} ms, {seed}: {led} of {runs}");
+            // If it stops, the others go on.
+            let at = world.now;
+            world.stopped.insert(leader);
+            let moved = world.transferred.len();
+            world.run_until(|world| world.transferred.len() >= moved + 100);
+            assert!(world.now - at <= STAND_DOWN_BEHIND.end + ms(call_time) * (processes as u32 + 12));
+            world.run();
+            assert_eq!(world.transferred.len(), offers.len());
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     due: Instant,
@@ -122,7 +152,8 @@ type Process = usize;
 enum Happening {
     Offered(Entry),
     Announced(Process, Instant),
-    PeerTransferred(Process, Option<Instant>, i64),
+    /// The flag says that the peer comes first.
+    PeerTransferred(Process, Option<Instant>, i64, bool),
     /// The script has run, or the call was lost before that.
     Executed {
         process: Process,
@@ -151,6 +182,13 @@ struct World<'a> {
     pending: BTreeSet<Entry>,
     transferred: Vec<(Entry, Instant)>,
     last_transferrer: Option<Process>,
+    /// Of each run.
+    callers: Vec<Process>,
+    /// The most entries that a call moves.
+    most: usize,
+    /// How long the server works on a call, and when it will have made all calls that it has.
+    call_time: Duration,
+    busy_until: Instant,
     /// The runs that fail.
     failures: &'a BTreeSet<usize>,
     lossy: bool,
@@ -192,6 +230,10 @@ impl<'a> World<'a> {
             pending: BTreeSet::new(),
             transferred: Vec::new(),
             last_transferrer: None,
+            callers: Vec::new(),
+            most: usize::MAX,
+            call_time: Duration::ZERO,
+            busy_until: origin,
             failures,
             lossy,
             latency,
@@ -226,8 +268,14 @@ impl<'a> World<'a> {
                 while let Next::Run(_) = self.schedules[process].next(self.now) {
                     let failing = self.failures.contains(&self.runs);
                     self.runs += 1;
+                    self.callers.push(process);
                     let tells = self.schedules[process].tells_peers(0);
-                    self.soon(Happening::Executed { process, failing, tells });
+                    let arrives = self.now + self.latency.mul_f64(self.random.f64());
+                    let executed = arrives.max(self.busy_until) + self.call_time;
+                    if !self.call_time.is_zero() {
+                        self.busy_until = executed;
+                    }
+                    self.at(executed, Happening::Executed { process, failing, tells });
                 }
                 if let Next::Sleep(at) = self.schedules[process].next(self.now) {
                     wake = wake.min(at);
@@ -260,8 +308,8 @@ impl<'a> World<'a> {
                 self.announcements += 1;
                 self.schedules[process].announced(0, due);
             }
-            Happening::PeerTransferred(process, head, clock) => {
-                self.schedules[process].on_peer_transfer(0, self.now, head, clock);
+            Happening::PeerTransferred(process, head, clock, comes_first) => {
+                self.schedules[process].on_peer_transfer(0, self.now, head, clock, comes_first);
             }
             Happening::Executed { process, failing, tells } => self.execute(process, failing, tells),
             Happening::Replied { process, head, transferred, clock } => {
@@ -279,7 +327,9 @@ impl<'a> World<'a> {
         self.clock += 1;
         let before = self.transferred.len();
         if !failing || self.random.bool() {
-            while self.pending.first().is_some_and(|entry| entry.due <= self.now) {
+            while self.transferred.len() - before < self.most
+                && self.pending.first().is_some_and(|entry| entry.due <= self.now)
+            {
                 self.transferred.extend(self.pending.pop_first().map(|entry| (entry, self.now)));
             }
         }
@@ -293,7 +343,7 @@ impl<'a> World<'a> {
             for other in self.listening.clone() {
                 if other != process && is_told {
                     self.messages += 1;
-                    self.publish(other, Happening::PeerTransferred(other, head, clock));
+                    self.publish(other, Happening::PeerTransferred(other, head, clock, process < other));
                 }
             }
         }

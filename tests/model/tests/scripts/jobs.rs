@@ -28,7 +28,7 @@ const OF_READY: [&str; 5] = [TARGET, TIMEOUT_SET, JOBS, NOTES, MORE_NOTES];
 /// Before the id.
 const THROTTLE: &str = "redelay:throttle:{q}:id:";
 /// The keys of `OFFER_HELD`, but for the receipt.
-pub(crate) const OF_OFFER_HELD: [&str; 15] = [
+pub(crate) const OF_OFFER_HELD: [&str; 16] = [
     TIMEOUT_SET,
     ORDERED_LIST,
     CHANNEL,
@@ -44,6 +44,7 @@ pub(crate) const OF_OFFER_HELD: [&str; 15] = [
     DEAD_MESSAGES,
     NOTES,
     MORE_NOTES,
+    REBUILD,
 ];
 const ERROR: &str = "because";
 const PROTOCOL: Protocol = Protocol { knows_offers: true, ..Protocol::NOW };
@@ -473,7 +474,7 @@ impl Real {
             }
             Event::JavaTransfer => self.java_transfer(),
             Event::Reschedule(id, delay) => {
-                let keys = [&[TIMEOUT_SET, CHANNEL, JOBS][..], &HOLDERS].concat();
+                let keys = [&[TIMEOUT_SET, CHANNEL, JOBS][..], &HOLDERS, &[ORDERED_LIST, REBUILD]].concat();
                 let delay = (i64::from(*delay) * UNIT_MS).to_string();
                 let reply = self.call("RESCHEDULE_JOB", &keys, &[b"now".into(), delay.into(), job_id(*id)]);
                 u8::from(reply != [Value::Nil])

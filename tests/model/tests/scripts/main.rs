@@ -353,7 +353,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
         Call::Reschedule(n, delay) => {
             let delay = (i64::from(*delay) * 1000).to_string();
             let arguments = vec!["now".into(), delay.into(), entry(*n)];
-            let keys = [TIMEOUT_SET, CHANNEL, JOBS, NOTES, MORE_NOTES];
+            let keys = [TIMEOUT_SET, CHANNEL, JOBS, NOTES, MORE_NOTES, ORDERED_LIST, REBUILD];
             ("RESCHEDULE", keys.map(String::from).into(), arguments)
         }
         Call::Clear => ("CLEAR", OF_REMOVALS.map(String::from).into(), Vec::new()),

@@ -8,7 +8,7 @@ use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
 use redelay_support::{
     CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, NOTES, ORDERED_LIST,
-    RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
+    REBUILD, RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
 use crate::jobs::OF_OFFER_HELD;
@@ -38,8 +38,8 @@ const PUSH_JOB: &str = "local list, payload, id, flags, kind, others, expires, i
     redis.call('HSET', KEYS[3], 'notes', '1')
     return is_pending == '1' and redis.call('ZADD', KEYS[4], 1, entry)";
 /// The keys of `OFFER_JOBS`, but for the receipt.
-const OF_OFFER_JOBS: [&str; 8] =
-    [TIMEOUT_SET, ORDERED_LIST, CHANNEL, "receipt", JOBS, SCRATCH, CONTROL, NOTES];
+const OF_OFFER_JOBS: [&str; 9] =
+    [TIMEOUT_SET, ORDERED_LIST, CHANNEL, "receipt", JOBS, SCRATCH, CONTROL, NOTES, REBUILD];
 
 /// The script that counts the calls which its beginning makes, and the same without that beginning.
 pub(crate) fn with_and_without_its_beginning(script: &str) -> (String, String) {
