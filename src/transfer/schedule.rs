@@ -221,7 +221,7 @@ impl Schedule {
         self.update(queue, |state| {
             let was_for = state.head_of_run.filter(|due| *due <= now);
             lost_race = !transferred && was_for.is_some_and(|due| head.is_none_or(|head| head > due + SAME));
-            let is_second = std::mem::take(&mut state.is_second) && is_behind;
+            let is_second = state.is_second && is_behind;
             if transferred && !is_second {
                 (state.peer_seen, state.stand_down) = (false, Duration::ZERO);
             } else if is_second || lost_race && state.peer_seen {

@@ -36,7 +36,7 @@ proptest! {
         // Each run has a reason: an announcement, a head, a failure or a sweep.
         let sweeps = (world.now - world.origin).as_secs() / INTERVAL.as_secs() + 2;
         let reasons = world.announcements + processes * (world.transferred.len() + failures.len() + sweeps as usize);
-        prop_assert!(world.runs <= reasons, "{} runs for {} reasons", world.runs, reasons);
+        prop_assert!(world.runs.len() <= reasons, "{} runs for {} reasons", world.runs.len(), reasons);
     }
 
     /// After a while one process calls for all; when it stops, another one does.
@@ -52,9 +52,9 @@ proptest! {
         let latency = ms(2);
         let mut world = World::new(&offers, &failures, processes, false, latency, seed);
         world.run_until(|world| world.transferred.len() >= 20);
-        let (transferred, runs) = (world.transferred.len(), world.runs);
+        let (transferred, runs) = (world.transferred.len(), world.runs.len());
         world.run_until(|world| world.transferred.len() >= 30);
-        let (transferred, runs) = (world.transferred.len() - transferred, world.runs - runs);
+        let (transferred, runs) = (world.transferred.len() - transferred, world.runs.len() - runs);
         prop_assert!(runs <= 2 * transferred, "{} runs for {} entries in {} processes", runs, transferred, processes);
         let leader = world.last_transferrer.unwrap();
         world.stopped.insert(leader);
@@ -86,9 +86,9 @@ fn who_loses_the_race_stands_down_at_any_rate() {
                 let failures = BTreeSet::new();
                 let mut world = World::new(&offers, &failures, processes, false, ms(1), seed);
                 world.run_until(|world| world.transferred.len() >= early);
-                let (runs, led, told, begun) = (world.runs, world.leads, world.messages, world.now);
+                let (runs, led, told, begun) = (world.runs.len(), world.leads, world.messages, world.now);
                 world.run_until(|world| world.transferred.len() >= early + late);
-                let (runs, led, told) = (world.runs - runs, world.leads - led, world.messages - told);
+                let (runs, led, told) = (world.runs.len() - runs, world.leads - led, world.messages - told);
                 println!(
                     "{gap:?}, {processes} processes: {runs} runs, {led} have transferred, {told} messages"
                 );
@@ -119,13 +119,13 @@ fn one_process_moves_a_backlog() {
             let mut world = World::new(&offers, &failures, processes, false, ms(2), seed);
             (world.most, world.call_time) = (10, ms(call_time));
             world.run_until(|world| world.transferred.len() >= 1_000);
-            let (runs, begun) = (world.runs, world.transferred.len());
+            let (runs, begun) = (world.runs.len(), world.transferred.len());
             world.run_until(|world| world.transferred.len() >= 2_000);
-            let (runs, moved) = (world.runs - runs, world.transferred.len() - begun);
+            let (runs, moved) = (world.runs.len() - runs, world.transferred.len() - begun);
             println!("{processes} processes, {call_time} ms: {} calls for {}", runs, moved / 10);
             assert!(runs <= moved / 10 + 5, "{processes}, {call_time} ms, {seed}: {runs} calls");
             let leader = 0;
-            let led = world.callers.iter().rev().take(runs).filter(|caller| **caller == leader).count();
+            let led = world.runs.iter().rev().take(runs).filter(|caller| **caller == leader).count();
             assert!(led * 20 >= runs * 19, "{processes}, {call_time} ms, {seed}: {led} of {runs}");
             // If it stops, the others go on.
             let at = world.now;
@@ -182,8 +182,6 @@ struct World<'a> {
     pending: BTreeSet<Entry>,
     transferred: Vec<(Entry, Instant)>,
     last_transferrer: Option<Process>,
-    /// Of each run.
-    callers: Vec<Process>,
     /// The most entries that a call moves.
     most: usize,
     /// How long the server works on a call, and when it will have made all calls that it has.
@@ -194,7 +192,8 @@ struct World<'a> {
     lossy: bool,
     latency: Duration,
     announcements: usize,
-    runs: usize,
+    /// Who made each run.
+    runs: Vec<Process>,
     /// Those that transferred something.
     leads: usize,
     /// Those that peers have got.
@@ -230,7 +229,6 @@ impl<'a> World<'a> {
             pending: BTreeSet::new(),
             transferred: Vec::new(),
             last_transferrer: None,
-            callers: Vec::new(),
             most: usize::MAX,
             call_time: Duration::ZERO,
             busy_until: origin,
@@ -238,7 +236,7 @@ impl<'a> World<'a> {
             lossy,
             latency,
             announcements: 0,
-            runs: 0,
+            runs: Vec::new(),
             leads: 0,
             messages: 0,
             clock: 0,
@@ -266,9 +264,8 @@ impl<'a> World<'a> {
                 .collect::<Vec<_>>()
             {
                 while let Next::Run(_) = self.schedules[process].next(self.now) {
-                    let failing = self.failures.contains(&self.runs);
-                    self.runs += 1;
-                    self.callers.push(process);
+                    let failing = self.failures.contains(&self.runs.len());
+                    self.runs.push(process);
                     let tells = self.schedules[process].tells_peers(0);
                     let arrives = self.now + self.latency.mul_f64(self.random.f64());
                     let executed = arrives.max(self.busy_until) + self.call_time;
