@@ -20,7 +20,6 @@ mod remove;
 
 mod limits;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,7 +34,7 @@ use crate::pops::Lists;
 use crate::queue::Queue;
 use crate::telemetry::QueueCounters;
 use crate::transfer::Watch;
-use crate::wire::keys::Keys;
+use crate::wire::keys::{Keys, MapByKeys};
 
 /// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`.
 /// [`Client::blocking_queue`](crate::Client::blocking_queue) makes one. Cloning is cheap.
@@ -85,7 +84,7 @@ pub struct BlockingQueue<T> {
     queue: Arc<Queue>,
     codec: Arc<dyn Codec<T>>,
     /// The lists that this handle and its clones take from.
-    watches: Arc<Mutex<HashMap<Keys, Transferring>>>,
+    watches: Arc<Mutex<MapByKeys<Transferring>>>,
 }
 
 /// A list that a handle takes from, and therefore transfers to.
@@ -166,15 +165,15 @@ impl<T: 'static> BlockingQueue<T> {
     fn keep_moving(&self, keys: Vec<Keys>) -> Lists {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         let engine = &self.queue.engine;
-        let mut counters = Vec::with_capacity(keys.len());
-        for keys in &keys {
-            if !watches.contains_key(keys) {
+        let counters = keys.iter().map(|keys| match watches.get(keys) {
+            Some(transferring) => transferring.counters.clone(),
+            None => {
                 let counters = engine.conn.counters().queue(keys);
-                let transferring = Transferring { _watch: engine.watch(keys), counters };
+                let transferring = Transferring { _watch: engine.watch(keys), counters: counters.clone() };
                 watches.insert(keys.clone(), transferring);
+                counters
             }
-            counters.push(watches[keys].counters.clone());
-        }
-        Lists { keys, counters }
+        });
+        Lists { counters: counters.collect(), keys }
     }
 }

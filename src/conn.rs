@@ -90,7 +90,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 pub(crate) use cluster::ServerId;
-pub(crate) use command::Command;
+pub(crate) use command::{Command, Digits};
 pub(crate) use confirmations::Unconfirmed;
 pub(crate) use connect_error::ConnectError;
 pub(crate) use credentials::{Credentials, Provider};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::conn::{Command, Conn, OpError, Reply, line_of, without_position};
+use crate::conn::{Command, Conn, Digits, OpError, Reply, line_of, without_position};
 use crate::wire::keys::Keys;
 
 /// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It
@@ -132,7 +132,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "cd5f525f8a0d98a60ffa3538f5299a2a1a7adf8d",
+    RECEIVE: "2b486637ee1625d177c9d73f0a400756795023d4",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
@@ -308,8 +308,8 @@ impl Call {
     }
 
     #[must_use]
-    pub(crate) fn number(self, number: impl ToString) -> Self {
-        self.arg(number.to_string())
+    pub(crate) fn number(self, number: impl Digits) -> Self {
+        Self { command: self.command.number(number), ..self }
     }
 
     #[must_use]

@@ -1,6 +1,8 @@
 //! Commands and their arguments.
 
-use bytes::Bytes;
+use std::fmt::{Display, Write};
+
+use bytes::{Bytes, BytesMut};
 
 use super::slot::Slot;
 
@@ -14,6 +16,11 @@ enum Repeats {
     OnlyReads,
 }
 
+/// An integer. Most of those that are sent have one digit.
+pub(crate) trait Digits: Copy + Display + TryInto<usize> {}
+
+impl<T: Copy + Display + TryInto<usize>> Digits for T {}
+
 /// One command and its arguments, binary safe. Each try borrows it, and copies only the list of arguments, so
 /// it is still there when an error is to be explained.
 #[derive(Clone, Debug)]
@@ -22,26 +29,29 @@ pub(crate) struct Command {
     pub(super) args: Vec<Bytes>,
     pub(super) is_tagged: bool,
     repeats: Repeats,
+    /// Room for numbers. A call has twenty of them, and its tries copy their places only.
+    room: BytesMut,
 }
 
 impl Command {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, args: Vec::with_capacity(4), is_tagged: false, repeats: Repeats::Never }
+        let (args, room) = (Vec::with_capacity(4), BytesMut::new());
+        Self { name, args, is_tagged: false, repeats: Repeats::Never, room }
     }
 
     /// A call of a script that the server knows. Each try has a number, its *tag*, as the last argument, and
     /// the reply is an array that begins with it: any other reply belongs to another command.
     pub(crate) fn script(sha1: &'static str) -> Self {
-        let mut args = Vec::with_capacity(16);
+        let (mut args, room) = (Vec::with_capacity(32), BytesMut::with_capacity(128));
         args.extend([Bytes::from_static(sha1.as_bytes()), Bytes::from_static(b"0")]);
-        Self { name: "EVALSHA", args, is_tagged: true, repeats: Repeats::Never }
+        Self { name: "EVALSHA", args, is_tagged: true, repeats: Repeats::Never, room }
     }
 
     /// More keys of a script, which has no other arguments yet.
     #[must_use]
     pub(crate) fn script_keys(mut self, keys: impl IntoIterator<Item = Bytes>) -> Self {
         self.args.extend(keys);
-        self.args[1] = (self.args.len() - 2).to_string().into();
+        self.args[1] = self.digits(self.args.len() - 2);
         self
     }
 
@@ -60,8 +70,17 @@ impl Command {
     }
 
     #[must_use]
-    pub(crate) fn number(self, number: impl ToString) -> Self {
-        self.arg(number.to_string())
+    pub(crate) fn number(mut self, number: impl Digits) -> Self {
+        let digits = self.digits(number);
+        self.arg(digits)
+    }
+
+    fn digits(&mut self, number: impl Digits) -> Bytes {
+        if let Ok(digit @ 0..=9) = number.try_into() {
+            return Bytes::from_static(&b"0123456789"[digit..=digit]);
+        }
+        let _ = write!(self.room, "{number}");
+        self.room.split().freeze()
     }
 
     #[must_use]

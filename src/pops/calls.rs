@@ -20,11 +20,11 @@ use crate::wire::keys::Keys;
 
 /// How long one blocking pop blocks. An endless pop would not notice that the server is gone.
 const SLICE: Duration = Duration::from_secs(10);
-/// The same, in seconds, for a pop that nothing can interrupt: the server lacks `CLIENT ID` or
+/// The same for a pop that nothing can interrupt: the server lacks `CLIENT ID` or
 /// `CLIENT UNBLOCK`, or the user the permission. A payload in another list waits for so long.
-const SHORT_SLICE: f64 = 0.5;
+const SHORT_SLICE: Duration = Duration::from_millis(500);
 /// The same for a pop that only looks whether its lists have a payload.
-const GLANCE: f64 = 0.01;
+const GLANCE: Duration = Duration::from_millis(10);
 /// How long after its slice a pop may still be answered before the connection is given up.
 const GRACE: Duration = Duration::from_secs(3);
 /// A timer that fires this late was held up with the whole process. The replies may wait in its sockets.
@@ -99,7 +99,7 @@ impl BlockingPop {
         let _blocked = self.conn.is_cluster().then(|| self.blocked.enter(&self.keys));
         let can_interrupt = session.client_id.is_some();
         let slice = match (can_interrupt, self.interrupt_at_once) {
-            (true, _) => SLICE.as_secs_f64(),
+            (true, _) => SLICE,
             (false, false) => SHORT_SLICE,
             (false, true) => GLANCE,
         };
@@ -107,8 +107,7 @@ impl BlockingPop {
         let mut pop = std::pin::pin!(link.call_blocking(&command));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
         let ends_at_once = can_interrupt && self.interrupt_at_once;
-        let mut deadline =
-            now + GRACE + if ends_at_once { Duration::ZERO } else { Duration::from_secs_f64(slice) };
+        let mut deadline = now + GRACE + if ends_at_once { Duration::ZERO } else { slice };
         let mut until_unblocked = Duration::ZERO;
         let mut spared = 0;
         loop {
@@ -142,17 +141,21 @@ impl BlockingPop {
         }
     }
 
-    /// Blocks for so many seconds.
-    fn command(&self, slice: f64) -> Command {
-        match &self.kind {
+    /// Blocks for so long.
+    fn command(&self, slice: Duration) -> Command {
+        let command = match &self.kind {
             Kind::Take(end, _) => {
                 let name = if *end == End::Head { "BLPOP" } else { "BRPOP" };
-                Command::new(name).args(self.keys.iter().map(|keys| keys.target().clone())).number(slice)
+                Command::new(name).args(self.keys.iter().map(|keys| keys.target().clone()))
             }
             Kind::Move { source, destination } => {
-                Command::new("BRPOPLPUSH").arg(source.target().clone()).arg(destination.clone()).number(slice)
+                Command::new("BRPOPLPUSH").arg(source.target().clone()).arg(destination.clone())
             }
-            Kind::Receive { source, inbox } => move_to_inbox("BLMOVE", source, inbox).number(slice),
+            Kind::Receive { source, inbox } => move_to_inbox("BLMOVE", source, inbox),
+        };
+        match slice {
+            SLICE => command.number(SLICE.as_secs()),
+            part => command.arg(part.as_secs_f64().to_string()),
         }
     }
 

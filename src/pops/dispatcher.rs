@@ -57,7 +57,7 @@ mod blocked;
 mod list;
 mod try_pops;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 
@@ -66,7 +66,7 @@ use super::popped::{Payloads, Popped};
 use super::waiter::{Answer, Wait, Waiter, WaiterId};
 use crate::conn::OpError;
 use crate::outbox::Outbox;
-use crate::wire::keys::Keys;
+use crate::wire::keys::{Keys, MapByKeys, SetOfKeys};
 use list::{Content, Demand, FollowUps, List};
 pub(crate) use list::{Tier, TryPop};
 
@@ -135,20 +135,20 @@ pub(crate) struct Dispatcher {
     of_several: BTreeSet<WaiterId>,
     /// Of the hot pops of such waiters.
     follow_ups: FollowUps,
-    lists: HashMap<Keys, List>,
+    lists: MapByKeys<List>,
     /// Lists that changed since the last actions.
-    changed: HashSet<Keys>,
+    changed: Vec<Keys>,
     hot: Option<BlockedPop>,
     cold: Option<BlockedPop>,
     /// The lists of the hot tier, in the hot pop or not.
-    hot_lists: HashSet<Keys>,
+    hot_lists: SetOfKeys,
     /// The most lists in the hot pop.
     hot_limit: usize,
     /// The lists that stay in the cold pop when it ends, because it is sent again at once. Thousands of them
     /// are not reviewed because of one.
     cold_lists: Vec<Keys>,
     /// Lists that leave the cold pop when it ends.
-    leaving_cold: HashSet<Keys>,
+    leaving_cold: SetOfKeys,
     /// Lists that join the cold pop when it is sent again.
     joining_cold: Vec<Keys>,
     /// How many cold lists seem to have payloads, in units of one list for each `in_a_row`: the cold pop and
@@ -182,14 +182,14 @@ impl Dispatcher {
             waiters: BTreeMap::new(),
             of_several: BTreeSet::new(),
             follow_ups: FollowUps::default(),
-            lists: HashMap::new(),
-            changed: HashSet::new(),
+            lists: MapByKeys::default(),
+            changed: Vec::new(),
             hot: None,
             cold: None,
-            hot_lists: HashSet::new(),
+            hot_lists: SetOfKeys::default(),
             hot_limit: HOT_LIMIT,
             cold_lists: Vec::new(),
-            leaving_cold: HashSet::new(),
+            leaving_cold: SetOfKeys::default(),
             joining_cold: Vec::new(),
             filled_cold: 0,
             in_a_row: IN_A_ROW,
@@ -219,7 +219,7 @@ impl Dispatcher {
                 // One blocked pop has to cover all of them.
                 self.warm_up(keys);
             }
-            self.changed.insert(keys.clone());
+            self.on_change(keys);
         }
         if waiter.keys.len() > 1 {
             self.of_several.insert(id);
@@ -260,7 +260,7 @@ impl Dispatcher {
             // The cold pop takes too long for a taker whose time is over.
             for keys in self.waiters[&id].keys.clone() {
                 self.warm_up(&keys);
-                self.changed.insert(keys);
+                self.on_change(&keys);
             }
         }
     }
@@ -277,7 +277,7 @@ impl Dispatcher {
             if tier == Tier::Cold {
                 self.leaving_cold.insert(keys.clone());
             }
-            self.changed.insert(keys);
+            self.on_change(&keys);
         }
     }
 
@@ -345,7 +345,7 @@ impl Dispatcher {
     pub(crate) fn on_unread(&mut self, popped: Payloads) {
         let keys = popped.keys;
         self.list(&keys).unclaimed.extend(popped.payloads);
-        self.changed.insert(keys);
+        self.on_change(&keys);
     }
 
     /// The first attempt to return payloads to their list has ended: they are back, or will be at some later
@@ -354,7 +354,7 @@ impl Dispatcher {
         if let Some(list) = self.lists.get_mut(keys) {
             list.content = Content::Unknown;
         }
-        self.changed.insert(keys.clone());
+        self.on_change(keys);
     }
 
     /// Answers all takers: the client takes no more.
@@ -364,18 +364,25 @@ impl Dispatcher {
 
     /// What to do after the events since the last call.
     pub(crate) fn next_actions(&mut self) -> Vec<Action> {
-        let mut to_interrupt = HashSet::new();
-        while !self.changed.is_empty() {
-            let mut changed = HashSet::new();
-            while !self.changed.is_empty() {
-                let fresh = std::mem::take(&mut self.changed);
-                fresh.iter().for_each(|keys| self.hand_out(keys, 0));
-                changed.extend(fresh);
+        let mut to_interrupt = [false; 2];
+        let mut reviewed = 0;
+        while reviewed < self.changed.len() {
+            let mut handed_out = reviewed;
+            // To hand out one may change others.
+            while let Some(keys) = self.changed.get(handed_out).cloned() {
+                if let Some(list) = self.lists.get_mut(&keys) {
+                    list.is_changed = false;
+                }
+                self.hand_out(&keys, 0);
+                handed_out += 1;
             }
-            self.review_several(&changed);
-            for keys in changed {
+            self.review_several(reviewed..handed_out);
+            for at in reviewed..handed_out {
+                let keys = self.changed[at].clone();
                 let in_the_way = self.review(&keys);
-                to_interrupt.extend(in_the_way);
+                if let Some(tier) = in_the_way {
+                    to_interrupt[tier as usize] = true;
+                }
                 let Some(list) = self.lists.get(&keys) else { continue };
                 if list.blocked_in == Some(Tier::Cold) && (in_the_way.is_some() || list.is_busy()) {
                     self.leaving_cold.insert(keys);
@@ -384,11 +391,13 @@ impl Dispatcher {
             if self.cold.is_none() {
                 self.leave_cold();
             }
+            reviewed = handed_out;
         }
+        self.changed.clear();
         self.cool_down();
         for tier in Tier::BOTH {
             match self.blocked_mut(tier) {
-                Some(pop) if to_interrupt.contains(&tier) && !pop.interrupted => {
+                Some(pop) if to_interrupt[tier as usize] && !pop.interrupted => {
                     pop.interrupted = true;
                     self.actions.push(Action::Interrupt(tier));
                 }
@@ -406,6 +415,15 @@ impl Dispatcher {
             self.hot_lists.insert(keys.clone());
             List::default()
         })
+    }
+
+    /// The next actions consider this list.
+    fn on_change(&mut self, keys: &Keys) {
+        if let Some(list) = self.lists.get_mut(keys)
+            && !std::mem::replace(&mut list.is_changed, true)
+        {
+            self.changed.push(keys.clone());
+        }
     }
 
     /// Answers the expired takers that this blocked pop covered.
@@ -437,7 +455,7 @@ impl Dispatcher {
             list.served = served;
         }
         list.unclaimed.extend((first..).zip(payloads));
-        self.changed.insert(keys.clone());
+        self.on_change(keys);
         self.hand_out(keys, empty_for);
     }
 
@@ -499,7 +517,7 @@ impl Dispatcher {
                 list.waiting.remove(&id);
                 list.demand -= Demand::of(&waiter);
             }
-            self.changed.insert(keys.clone());
+            self.on_change(keys);
         }
         Some(waiter)
     }

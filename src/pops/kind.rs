@@ -1,6 +1,7 @@
 //! The kinds of pop, and what a taker wants.
 
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +19,7 @@ pub(crate) enum End {
 
 /// Each kind of pop has a dispatcher, and connections while it is in use: one connection blocks on one
 /// command.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// From lists in one slot, in a cluster.
     Take(End, Option<Slot>),
@@ -27,6 +28,16 @@ pub(super) enum Kind {
     /// From the head of a list to the tail of its inbox, where receivers claim it. What was moved only wakes
     /// up its taker.
     Receive { source: Keys, inbox: Bytes },
+}
+
+impl Hash for Kind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Take(end, slot) => (end, slot).hash(state),
+            // One queue has few of them.
+            Self::Move { source, .. } | Self::Receive { source, .. } => source.hash(state),
+        }
+    }
 }
 
 impl Kind {

@@ -1,7 +1,6 @@
 //! What the pops task keeps for each kind of pop: the dispatcher, its blocking pops, the claims
 //! of its try pops, and whether its pops fail.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use super::waiter::{Waiter, WaiterId};
 use crate::claims::ClaimId;
 use crate::conn::{Conn, Link, OpError};
 use crate::telemetry::events;
-use crate::wire::keys::Keys;
+use crate::wire::keys::{Keys, MapByKeys};
 
 /// A pop that has blocked for this long has looked at its lists, and what it found would have arrived, if the
 /// server answers other commands in the meantime. This is more time than a command and its reply take, at any
@@ -30,7 +29,7 @@ pub(super) struct PopsOfKind {
     hot: BlockingPop,
     cold: BlockingPop,
     /// The claims of try pops whose replies have arrived. The next try pop of a list confirms one of them.
-    claims: HashMap<Keys, Vec<ClaimId>>,
+    claims: MapByKeys<Vec<ClaimId>>,
     /// Whether a timer runs for the claims that no try pop confirms.
     confirming: bool,
     failing: Option<Failing>,
@@ -79,7 +78,7 @@ impl PopsOfKind {
             dispatcher,
             hot: BlockingPop::default(),
             cold: BlockingPop::default(),
-            claims: HashMap::new(),
+            claims: MapByKeys::default(),
             confirming: false,
             failing: None,
             used: Instant::now(),

@@ -2,6 +2,8 @@
 //! return.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +28,7 @@ use crate::claims::{self, ClaimId};
 use crate::conn::{Conn, Link, OpError, ServerId};
 use crate::outbox::Outbox;
 use crate::pacing::{within, yield_once};
-use crate::wire::keys::Keys;
+use crate::wire::keys::{Hashed, Keys};
 
 /// The most requests that are served before replies get their turn.
 const BATCH: usize = 256;
@@ -103,7 +105,7 @@ pub(super) struct Task {
     outbox: Outbox<Payloads>,
     /// What left the outbox unread.
     unread: mpsc::UnboundedReceiver<Payloads>,
-    kinds: HashMap<Kind, PopsOfKind>,
+    kinds: HashMap<Kind, PopsOfKind, BuildHasherDefault<Hashed>>,
     tracked: Tracked,
     blocked: BlockedLists,
     parked: Parked,
@@ -143,7 +145,7 @@ impl Task {
             mailbox,
             outbox,
             unread,
-            kinds: HashMap::new(),
+            kinds: HashMap::default(),
             tracked,
             blocked,
             parked: Parked::default(),
@@ -157,14 +159,17 @@ impl Task {
 
     pub(super) async fn run(mut self) {
         let mut closing_idle = interval(KEEP);
+        let mut changed: HashSet<Kind, BuildHasherDefault<Hashed>> = HashSet::default();
+        let (mailbox, stop) = (self.mailbox.clone(), self.stop.clone());
+        // They stay: what waits anew in each round would go into its list, and out of it, each time.
+        let (mut arrived, mut stopping) = (pin!(mailbox.arrived()), pin!(stop.cancelled()));
         loop {
-            let mut changed: HashSet<Kind> = HashSet::new();
             // Every branch is cancel safe: channels, the mailbox, a timer, and futures that stay in the set.
             // No branch has precedence, so takers that begin and end without a pause do not delay replies.
             tokio::select! {
-                () = self.stop.cancelled() => break,
+                () = &mut stopping => break,
                 Some(popped) = self.unread.recv() => changed.extend(self.on_unread(popped)),
-                () = self.mailbox.arrived() => {}
+                () = &mut arrived => arrived.set(mailbox.arrived()),
                 Some(completed) = self.running.next() => changed.extend(self.on_completed(completed)),
                 _ = closing_idle.tick() => self.close_idle(),
             }
@@ -186,7 +191,7 @@ impl Task {
             for request in requests {
                 changed.extend(self.serve(request));
             }
-            changed.iter().for_each(|kind| self.run_actions(kind));
+            changed.drain().for_each(|kind| self.run_actions(&kind));
         }
         self.mailbox.close();
         self.finish().await;

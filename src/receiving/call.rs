@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::time::Instant;
 
 use super::claim::{Settled, Settlement, ToSettle};
@@ -77,7 +77,6 @@ impl Turn {
         settings: &Settings,
         last: Option<LastAnswer>,
     ) -> Call {
-        let (last_clock, pause) = last.map_or((0, 0), |last| (last.clock, last.sent.elapsed().as_millis()));
         let words = [
             (self.scope.sweep, "sweep "),
             (self.scope.retries_first, "retries "),
@@ -85,12 +84,11 @@ impl Turn {
             (settings.send_to.is_some(), "send"),
         ];
         let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
-        let (most_dead, dead_age) = settings.dead_letters;
-        let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel } =
+        let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control, .. } =
             of_messages;
+        let MessageKeys { channel, jobs, notes, more_notes, .. } = of_messages;
         let acknowledged = numbered(self.acknowledge.iter().map(|done| &done.holds));
         let extended = numbered(self.extend.iter().map(|one| &one.holds));
-        let [notes, more_notes] = keys.notes();
         let mut call = scripts::RECEIVE
             .on(&[
                 keys.target(),
@@ -104,25 +102,15 @@ impl Turn {
                 control,
                 channel,
                 keys.timeout_set(),
-                &keys.jobs(),
-                &notes,
-                &more_notes,
+                jobs,
+                notes,
+                more_notes,
             ])
             .arg(receiver.clone())
             .arg(Bytes::copy_from_slice(&token))
-            .number(self.scope.most)
             .arg(settings.policy.bytes())
-            .number(most_dead)
-            .number(dead_age)
             .arg(words)
-            .number(fastrand::u32(..))
-            .number(last_clock)
-            .number(pause)
-            .number(self.acknowledge.len())
-            .number(self.extend.len())
-            .number(self.settle.len())
-            .number(acknowledged.len())
-            .number(extended.len())
+            .arg(self.numbers([acknowledged.len(), extended.len()], settings.dead_letters, last))
             .args(self.acknowledge.iter().map(|to_settle| to_settle.member.bytes()))
             .args(self.extend.iter().map(|one| one.member.bytes()));
         let none = Bytes::new;
@@ -144,6 +132,27 @@ impl Turn {
             call = call.number(number).arg(id);
         }
         call.idempotent()
+    }
+}
+
+impl Turn {
+    /// The numbers of a call. One argument costs the client and the server less than eleven.
+    fn numbers(
+        &self,
+        with_ids: [usize; 2],
+        (most_dead, dead_age): (u64, u64),
+        last: Option<LastAnswer>,
+    ) -> BytesMut {
+        let (clock, pause) = last.map_or((0, 0), |last| (last.clock, last.sent.elapsed().as_millis()));
+        let pause = u64::try_from(pause).unwrap_or(u64::MAX);
+        let settlements = [self.acknowledge.len(), self.extend.len(), self.settle.len()];
+        let mut numbers = BytesMut::with_capacity(64);
+        for count in [self.scope.most].into_iter().chain(settlements).chain(with_ids) {
+            numbers.put_u32(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+        numbers.put_u32(fastrand::u32(..));
+        [most_dead, dead_age, clock, pause].into_iter().for_each(|number| numbers.put_u64(number));
+        numbers
     }
 }
 
@@ -193,7 +202,9 @@ impl Report {
     /// `None` if this is not the reply to such a call.
     pub(super) fn read(reply: Reply, settlements: usize) -> Option<Self> {
         let mut items = reply.into_array().ok()?.into_iter();
-        let mut int = || items.next()?.into_int().ok();
+        let mut bytes = || items.next()?.into_bytes().ok();
+        let mut numbers = bytes()?;
+        let mut int = || numbers.try_get_i64().ok();
         let (clock, lease_ends, retry) = (int()?, int()?, int()?);
         let mut count = || u64::try_from(int()?).ok();
         let (left, recovered, died) = (count()? > 0, count()?, count()?);
@@ -204,7 +215,6 @@ impl Report {
             let wait = u64::try_from(at.checked_sub(clock)?).unwrap_or(0);
             (at >= 0).then_some(Duration::from_millis(wait))
         };
-        let mut bytes = || items.next()?.into_bytes().ok();
         let refused = bytes()?;
         let results = bytes()?;
         let settled = results

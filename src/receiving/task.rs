@@ -1,6 +1,7 @@
 //! The task of one receiver. It carries out what its [`Plan`] decides: it has the calls, the deliveries and
 //! the blocked pop, and reads the clock.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,11 +106,18 @@ impl Task {
     /// Runs until the last handle is gone (`end`) or the client ends (`stop`), and then settles what there
     /// is.
     pub(super) async fn run(mut self, end: CancellationToken, stop: CancellationToken) {
-        let closing = self.pops.stopping().clone();
+        let (waiting, announced) = (self.waiting.clone(), self.announced.clone());
+        // They stay: what waits anew in each round would go into its list, and out of it, each time.
+        let mut changed = pin!(waiting.changed());
+        let (mut retry, mut cancelled) = (pin!(announced.retry()), pin!(announced.cancelled()));
+        let mut closing = pin!(self.pops.stopping().clone().cancelled_owned());
+        let (mut ending, mut stopping) = (pin!(end.cancelled()), pin!(stop.cancelled()));
+        let mut timer = pin!(sleep_until(Instant::now()));
         loop {
             let ends = end.is_cancelled() || stop.is_cancelled();
             let wakes_at = if ends { None } else { self.take_steps() };
             let next = self.next_timer(wakes_at);
+            timer.as_mut().reset(next);
             // What is announced during a call may be in its reply, or not. So it is looked at behind the
             // reply.
             let rests = self.in_flight.is_empty();
@@ -118,19 +126,25 @@ impl Task {
             // are.
             tokio::select! {
                 answered = self.in_flight.next() => if !self.on_ended(answered) { break },
-                () = self.waiting.changed(), if follows => {}
+                () = &mut changed, if follows => changed.set(waiting.changed()),
                 Some(answer) = OptionFuture::from(self.parked.as_mut().map(|parked| &mut parked.wake)), if rests => {
                     let expired = self.parked.take().is_none_or(|parked| parked.expired);
                     self.on_woken(answer, expired);
                 }
-                at = self.announced.retry(), if rests => self.plan.on_announced(Instant::now(), at),
-                cancelled = self.announced.cancelled() => self.deliveries.cancel(cancelled),
+                at = &mut retry, if rests => {
+                    retry.set(announced.retry());
+                    self.plan.on_announced(Instant::now(), at);
+                }
+                messages = &mut cancelled => {
+                    cancelled.set(announced.cancelled());
+                    self.deliveries.cancel(messages);
+                }
                 () = self.deliveries.confirmed() => {}
                 more = self.forwarding.ended(&self.keys) => if more { self.plan.on_forwarded(Instant::now()) },
-                () = sleep_until(next) => {}
-                () = closing.cancelled(), if !self.plan.is_closed() => self.close(),
-                () = end.cancelled(), if rests => break,
-                () = stop.cancelled(), if rests => break,
+                () = &mut timer => {}
+                () = &mut closing, if !self.plan.is_closed() => self.close(),
+                () = &mut ending, if rests => break,
+                () = &mut stopping, if rests => break,
             }
             self.notice_delay(next);
             // Handlers that were answered just now settle and receive again. They share one call, if the task

@@ -5,20 +5,21 @@
 --        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, clock, results, claims
 --        7 dead letters: id -> time, epoch ms   8 dead messages: their content   9 control   10 channel of retries
 --        11 timeout set   12 jobs   13 notes: what travels with them   14 more notes
--- ARGV   1 id of the receiver   2 token of this call: 16 bytes that begin with the time   3 most messages
---        4 policy of this receiver: see record.lua   5 most dead letters, or 0   6 their greatest age in ms, or 0
---        7 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead letters)
---        8 a random number
---        9 what the clock showed when this receiver was last answered, epoch ms, or 0; 10 how many ms later it meant to call
---        11 how many deliveries to acknowledge, a; 12 to extend, e; 13 to settle in another way, s
---        14 how many of those to acknowledge are jobs that hold their ids, h; 15 of those to extend, j
---        16.. a members, e members, then s times: verb, member, ms, reason (of an extension, the id that is held), error; then h times: its number among the a, id; then
---        j times: its number among the e, id
--- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
---        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
---        letters to be sent, messages whose records are gone, messages of a later version, jobs that have expired, 1 if keys do not
---        agree or 0, ms for which no more may be claimed or -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
+-- ARGV   1 id of the receiver   2 token of this call: 16 bytes that begin with the time
+--        3 policy of this receiver: see record.lua
+--        4 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead letters)
+--        5 eleven numbers, big-endian: seven of four bytes, then four of eight. Most messages; how many deliveries to acknowledge, a; to
+--        extend, e; to settle in another way, s; how many of those to acknowledge are jobs that hold their ids, h; of those to extend, j;
+--        a random number; most dead letters, or 0; their greatest age in ms, or 0; what the clock showed when this receiver was last
+--        answered, epoch ms, or 0; how many ms later it meant to call
+--        6.. a members, e members, then s times: verb, member, ms, reason (of an extension, the id that is held), error; then h times:
+--        its number among the a, id; then j times: its number among the e, id
+-- Reply  {numbers, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
 --        member of the leases, '', ... for claims whose records are not sent}
+--        Thirteen numbers of eight bytes, big-endian: clock in ms, when the first lease may be ended and when the first retry is due, epoch
+--        ms or -1, 1 if claims have left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead
+--        letters removed, dead letters to be sent, messages whose records are gone, messages of a later version, jobs that have expired,
+--        1 if keys do not agree or 0, ms for which no more may be claimed or -1
 --        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'c' extended, and to be cancelled, 'r' refused; why is in
 --        the refusals, one for each `r` in the results.
 -- Clock  the server's (TIME)
@@ -32,11 +33,10 @@ local noted = {
     expired = 0, -- jobs that expired before they were claimed
     buried = 0, -- those of them that became dead letters
 }
-local last, pause = tonumber(ARGV[9]), tonumber(ARGV[10])
 -- The last arguments: of those to acknowledge, and of those to extend, the ids that they hold.
-local extended = #ARGV - 2 * ARGV[15] + 1
-local acknowledged = extended - 2 * ARGV[14]
-math.randomseed(tonumber(ARGV[8]))
+local extended = #ARGV - 2 * extends_with_ids + 1
+local acknowledged = extended - 2 * acks_with_ids
+math.randomseed(seed)
 
 local function message_of(error)
     return type(error) == 'table' and error.err or tostring(error)
@@ -95,11 +95,10 @@ local function reply(counts, left, hold, refused, results, refusals, claims)
         redis.pcall('PUBLISH', KEYS.channel, string.format('%.0f', announced))
     end
     local recovered, died, trimmed, gone, newer, expired, apart = unpack(counts)
-    local out = {
-        now, lease_ends or -1, retry_due or -1, left,
-        recovered, died, trimmed, type(to_send) == 'number' and to_send or 0, gone, newer, expired, apart, hold, refused,
-        results,
-    }
+    local numbers = struct.pack(
+        REPLY, now, lease_ends or -1, retry_due or -1, left, recovered, died, trimmed, type(to_send) == 'number' and to_send or 0,
+        gone, newer, expired, apart, hold)
+    local out = {numbers, refused, results}
     for _, refusal in ipairs(refusals) do
         out[#out + 1] = refusal
     end
@@ -163,7 +162,7 @@ local function settled(count, ok, done)
         end
     end
 end
-local at = 16
+local at = MEMBERS
 if acks > 0 then
     local ok, done = pcall(acknowledge, ARGV, at, at + acks - 1)
     if ok and acknowledged < extended then
@@ -208,7 +207,7 @@ local ok, refused = pcall(function()
     end
     retry_due = first_retry()
     if died > 0 or string.find(words, 'sweep') then
-        trimmed = trim(now, tonumber(ARGV[5]), tonumber(ARGV[6]))
+        trimmed = trim(now, most_dead, dead_age)
     end
     if most > 0 then
         most, hold = Limits.allowed(limits, most, time[1] * 1000000 + time[2])

@@ -21,8 +21,9 @@
 //!
 //! All names have the same hash tag, so the keys share a cluster slot if the name allows it.
 
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 
@@ -46,13 +47,38 @@ impl Eq for Keys {}
 
 impl Hash for Keys {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.target.hash(state);
+        state.write_u64(self.0.hash);
+    }
+}
+
+/// A map by queues.
+pub(crate) type MapByKeys<V> = HashMap<Keys, V, BuildHasherDefault<Hashed>>;
+/// A set of queues.
+pub(crate) type SetOfKeys = HashSet<Keys, BuildHasherDefault<Hashed>>;
+
+/// For what has hashed itself, as [`Keys`] have: a take looks up its list some twenty times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = self.0.rotate_left(8) ^ number;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
 /// All names are slices of one buffer, because there may be ten thousand queues.
 #[derive(Debug)]
 struct Names {
+    /// Of the target, with a secret of this process.
+    hash: u64,
     target: Bytes,
     tag: Bytes,
     timeout_set: Bytes,
@@ -91,8 +117,20 @@ impl Keys {
             });
         let tag = moved.slice(MOVED.len()..);
         let target = tag.slice(open.len()..open.len() + name.len());
-        let names =
-            Names { target, tag, timeout_set, ordered_list, quarantine, claims, scratch, channel, moved };
+        static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        let hash = SECRET.hash_one(&target);
+        let names = Names {
+            hash,
+            target,
+            tag,
+            timeout_set,
+            ordered_list,
+            quarantine,
+            claims,
+            scratch,
+            channel,
+            moved,
+        };
         Self(Arc::new(names))
     }
 
@@ -169,6 +207,9 @@ impl Keys {
             dead_messages: self.named("dead_messages"),
             control: self.named("control"),
             channel: self.named("receivers"),
+            jobs: self.jobs(),
+            notes: self.named("notes"),
+            more_notes: self.named("more_notes"),
         }
     }
 
@@ -266,6 +307,12 @@ pub(crate) struct MessageKeys {
     pub(crate) control: Bytes,
     /// The channel on which the due time of the first retry is published when it becomes earlier, epoch ms.
     pub(crate) channel: Bytes,
+    /// The hash of jobs, by their ids.
+    pub(crate) jobs: Bytes,
+    /// The hash of what travels with jobs, by their payloads.
+    pub(crate) notes: Bytes,
+    /// The sorted set of what travels with others of equal payloads.
+    pub(crate) more_notes: Bytes,
 }
 
 /// The type of a key of a queue, as `TYPE` names it.

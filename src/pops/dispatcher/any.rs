@@ -2,7 +2,8 @@
 //! ones, as many payloads as there are such takers: whichever list a payload comes from, one of them takes
 //! it. The server searches the lists in the takers' order, as a blocking pop does.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
 use bytes::Bytes;
 
@@ -30,10 +31,10 @@ impl List {
 
 impl Dispatcher {
     /// Requests try pops for takers of several lists, if one of these lists has changed.
-    pub(super) fn review_several(&mut self, changed: &HashSet<Keys>) {
+    pub(super) fn review_several(&mut self, changed: Range<usize>) {
         let may_have_some =
             |list: &List| list.demand.shared > 0 && list.content != Content::Empty && list.is_free();
-        if !changed.iter().any(|keys| self.lists.get(keys).is_some_and(may_have_some)) {
+        if !self.changed[changed].iter().any(|keys| self.lists.get(keys).is_some_and(may_have_some)) {
             return;
         }
         for Group { first, takers, .. } in self.groups() {

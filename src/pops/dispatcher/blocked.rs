@@ -43,7 +43,7 @@ impl Dispatcher {
         if let Some(list) = self.lists.get_mut(keys).filter(|list| list.tier == Tier::Cold) {
             list.tier = Tier::Hot;
             self.hot_lists.insert(keys.clone());
-            self.changed.insert(keys.clone());
+            self.on_change(keys);
         }
     }
 
@@ -82,9 +82,33 @@ impl Dispatcher {
             return;
         }
         lists.sort_by_key(|(_, list)| std::cmp::Reverse(list.served));
-        let mut keys: Vec<Keys> = Vec::with_capacity(lists.len());
-        let mut left: HashSet<&Keys> = lists.iter().map(|(keys, _)| *keys).collect();
+        let keys = self.in_order_of_takers(&lists);
+        let some_expired = lists.iter().any(|(_, list)| list.demand.expired > 0);
+        for keys in &keys {
+            if let Some(list) = self.lists.get_mut(keys) {
+                list.blocked_in = Some(Tier::Hot);
+            }
+        }
+        let before = self.waiters.last_key_value().map_or(0, |(id, _)| id + 1);
+        self.hot = Some(BlockedPop { keys: keys.clone(), before, interrupted: false });
+        let is_expired = |(id, waiter): (&WaiterId, &Waiter)| {
+            waiter.wait == Wait::Expired && self.covers(Tier::Hot, *id, waiter)
+        };
+        let interrupt_at_once = some_expired && self.waiters.iter().any(is_expired);
+        if let Some(pop) = &mut self.hot {
+            pop.interrupted = interrupt_at_once;
+        }
+        self.actions.push(Action::Block { tier: Tier::Hot, keys, interrupt_at_once });
+    }
+
+    /// These lists, from the last one on, in the order in which a pop searches them.
+    fn in_order_of_takers(&self, lists: &[(&Keys, &List)]) -> Vec<Keys> {
         let mut next: Vec<&Keys> = lists.iter().map(|(keys, _)| *keys).collect();
+        if lists.iter().all(|(_, list)| list.demand.shared == 0) {
+            return next.into_iter().rev().cloned().collect();
+        }
+        let mut keys: Vec<Keys> = Vec::with_capacity(lists.len());
+        let mut left: HashSet<&Keys> = next.iter().copied().collect();
         while let Some(list) = next.pop() {
             if !left.contains(list) {
                 continue;
@@ -102,22 +126,7 @@ impl Dispatcher {
                 None => keys.extend(left.take(list).cloned()),
             }
         }
-        let some_expired = lists.iter().any(|(_, list)| list.demand.expired > 0);
-        for keys in &keys {
-            if let Some(list) = self.lists.get_mut(keys) {
-                list.blocked_in = Some(Tier::Hot);
-            }
-        }
-        let before = self.waiters.last_key_value().map_or(0, |(id, _)| id + 1);
-        self.hot = Some(BlockedPop { keys: keys.clone(), before, interrupted: false });
-        let is_expired = |(id, waiter): (&WaiterId, &Waiter)| {
-            waiter.wait == Wait::Expired && self.covers(Tier::Hot, *id, waiter)
-        };
-        let interrupt_at_once = some_expired && self.waiters.iter().any(is_expired);
-        if let Some(pop) = &mut self.hot {
-            pop.interrupted = interrupt_at_once;
-        }
-        self.actions.push(Action::Block { tier: Tier::Hot, keys, interrupt_at_once });
+        keys
     }
 
     pub(super) fn blocked(&self, tier: Tier) -> Option<&BlockedPop> {
@@ -151,7 +160,7 @@ impl Dispatcher {
             if let Some(list) = self.lists.get_mut(keys) {
                 list.blocked_in = None;
                 if list.waiting.is_empty() {
-                    self.changed.insert(keys.clone());
+                    self.on_change(keys);
                 }
             }
         }
@@ -196,7 +205,7 @@ impl Dispatcher {
                 list.blocked_in = None;
             }
             self.warm_up(&keys);
-            self.changed.insert(keys);
+            self.on_change(&keys);
         }
     }
 

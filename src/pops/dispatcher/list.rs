@@ -22,6 +22,8 @@ pub(super) struct List {
     pub(super) content: Content,
     /// The non-blocking pops in flight.
     pub(super) try_pops: Vec<TryPop>,
+    /// It is among those that the next actions consider.
+    pub(super) is_changed: bool,
     /// When it was last served, counted in pops.
     pub(super) served: u64,
     /// The blocked pop that it belongs to.

@@ -32,7 +32,7 @@ impl Dispatcher {
         if let Ok(payloads) = &result {
             list.follow_ups.on_try_pop(!payloads.is_empty());
         }
-        self.changed.insert(keys.clone());
+        self.on_change(keys);
         match result {
             Ok(payloads) => {
                 if was_left {

@@ -1,10 +1,13 @@
 -- The beginning of `receive`: reads what every call needs, and makes the usual ones. Most calls acknowledge one delivery at most and find
 -- one payload at most, while no lease has ended, no retry is due, and the queue has no limits. To create the functions for everything else
 -- would take longer than such a call.
--- Provides  receiver, token, most, policy, words, acks, extends, others, lease, time, now, control, receipt, is_known, is_late,
---           is_first_try
-local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
-local acks, extends, others = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+-- Provides  receiver, token, policy, words, most, acks, extends, others, acks_with_ids, extends_with_ids, seed, most_dead, dead_age, last,
+--           pause, MEMBERS, REPLY, lease, time, now, control, receipt, is_known, is_late, is_first_try
+local receiver, token, policy, words = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local most, acks, extends, others, acks_with_ids, extends_with_ids, seed, most_dead, dead_age, last, pause =
+    struct.unpack('>I4I4I4I4I4I4I4I8I8I8I8', ARGV[5])
+local MEMBERS = 6 -- where they begin
+local REPLY = '>i8i8i8i8i8i8i8i8i8i8i8i8i8' -- its numbers
 local _, _, lease = struct.unpack('>HHI4', policy)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -109,18 +112,19 @@ local function call_as_usual()
     end
     local result, refusal = '', nil
     if acks == 1 then
-        local done = redis.pcall('ZREM', KEYS.leases, ARGV[16])
+        local member, held = ARGV[MEMBERS], ARGV[MEMBERS + 2]
+        local done = redis.pcall('ZREM', KEYS.leases, member)
         if done == 1 then
-            if leases[1] == ARGV[16] then
+            if leases[1] == member then
                 lease_ends = tonumber(leases[4])
             end
-            local deleted = redis.pcall('HDEL', KEYS.messages, string.sub(ARGV[16], 1, 16))
+            local deleted = redis.pcall('HDEL', KEYS.messages, string.sub(member, 1, 16))
             done = type(deleted) == 'number' and 1 or deleted
         end
         -- The id that it holds is free.
-        local of_done = done == 1 and ARGV[18] and redis.pcall('HMGET', KEYS.jobs, ARGV[18])[1]
-        if of_done and string.find(of_done, '^[mc]') and string.sub(of_done, 14) == string.sub(ARGV[16], 1, 16) then
-            redis.pcall('HDEL', KEYS.jobs, ARGV[18])
+        local of_done = done == 1 and held and redis.pcall('HMGET', KEYS.jobs, held)[1]
+        if of_done and string.find(of_done, '^[mc]') and string.sub(of_done, 14) == string.sub(member, 1, 16) then
+            redis.pcall('HDEL', KEYS.jobs, held)
         end
         refusal = type(done) == 'table' and done.err
         result = refusal and 'r' or done == 1 and '1' or '0'
@@ -130,7 +134,8 @@ local function call_as_usual()
     end
     local outcome = struct.pack('>I6I4', now, #result) .. result .. (claimed and '\0\0\0\0\1' or '\0\0\0\0\0')
     redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
-    local out = {now, lease_ends or -1, retry_due or -1, waiting + ready > 1 and 1 or 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, '', result}
+    local left = waiting + ready > 1 and 1 or 0
+    local out = {struct.pack(REPLY, now, lease_ends or -1, retry_due or -1, left, 0, 0, 0, 0, 0, 0, 0, 0, -1), '', result}
     if refusal then
         out[#out + 1] = refusal
     end

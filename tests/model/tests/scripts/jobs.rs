@@ -16,6 +16,7 @@ use redelay_support::{
     ORDERED_LIST, QUARANTINE, REBUILD, RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
+use crate::receivers::{numbers, numbers_in};
 use crate::usual::{LONG_TRANSFER, long_transfer};
 use crate::{Bytes, CHANNEL_OF_RETRIES, CLOCK, EPOCH, OF_RECEIVE, OF_REMOVALS, command, script, text};
 
@@ -352,23 +353,13 @@ impl Real {
             matches!(settle, Some((_, verb, _)) if verb != Verb::Ack),
         );
         let held = settle.filter(|_| is_ack).and_then(|(_, _, job)| job);
-        let number = |is: bool| u8::from(is).to_string().into_bytes();
+        let counts = [most, is_ack.into(), 0, is_other.into(), held.is_some().into(), 0];
         let mut arguments = vec![
             format!("receiver {}", self.calls).into(),
             token(call).into(),
-            most.to_string().into(),
             policy,
-            b"0".into(),
-            b"0".into(),
             b"retries".into(),
-            b"1".into(),
-            b"0".into(),
-            b"0".into(),
-            number(is_ack),
-            b"0".into(),
-            number(is_other),
-            number(held.is_some()),
-            b"0".into(),
+            numbers(counts, 0, 0),
         ];
         if let Some((id, verb, _)) = settle {
             let member = self.member(id);
@@ -395,11 +386,11 @@ impl Real {
             Value::BulkString(bytes) => bytes.clone(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(text(&bytes(&parts[13])), "", "nothing is refused");
-        let expired = int(&parts[10]);
+        assert_eq!(text(&bytes(&parts[1])), "", "nothing is refused");
+        let expired = numbers_in(&parts[0])[10] as u8;
         Received {
-            was_held: matches!(&*bytes(&parts[14]), b"1" | b"d"),
-            claimed: parts[15..].chunks(2).map(|claim| message_of(&bytes(&claim[0]))).collect(),
+            was_held: matches!(&*bytes(&parts[2]), b"1" | b"d"),
+            claimed: parts[3..].chunks(2).map(|claim| message_of(&bytes(&claim[0]))).collect(),
             expired,
             discarded: expired - (self.dead_letters("expired") - before),
         }

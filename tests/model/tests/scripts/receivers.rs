@@ -348,6 +348,22 @@ fn says_send(call: &Receive) -> bool {
     call.token.is_multiple_of(2)
 }
 
+/// The numbers of a call: counts, what the clock showed when the receiver was last answered, and how long
+/// after that it meant to call, ms.
+pub(crate) fn numbers(counts: [usize; 6], last: i64, pause: i64) -> Vec<u8> {
+    let random = 1;
+    let counts = counts.into_iter().chain([random]).flat_map(|count| (count as u32).to_be_bytes());
+    let (most_dead, dead_age) = (0, 0);
+    counts.chain([most_dead, dead_age, last, pause].into_iter().flat_map(i64::to_be_bytes)).collect()
+}
+
+/// The numbers of a reply, in the order in which `receive.lua` names them.
+pub(crate) fn numbers_in(part: &Value) -> [i64; 13] {
+    let Value::BulkString(bytes) = part else { panic!("{part:?}") };
+    let number = |number: &[u8]| i64::from_be_bytes(number.try_into().expect("eight bytes"));
+    bytes.chunks(8).map(number).collect::<Vec<_>>().try_into().expect("thirteen numbers")
+}
+
 fn arguments_of(call: &Receive) -> Vec<Vec<u8>> {
     let words = [
         (call.sweep, "sweep "),
@@ -359,20 +375,14 @@ fn arguments_of(call: &Receive) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = vec![
         call.receiver.to_string().into(),
         token_bytes(call.token).into(),
-        call.most.to_string().into(),
         policy_bytes(call.policy),
-        b"0".into(),
-        b"0".into(),
         words.into(),
-        b"1".into(),
-        call.last.map_or(0, millis).to_string().into(),
-        call.last.map_or(0, |last| millis(call.expected) - millis(last)).to_string().into(),
-        call.acknowledge.len().to_string().into(),
-        call.extend.len().to_string().into(),
-        call.settle.len().to_string().into(),
         // No message is a job.
-        b"0".into(),
-        b"0".into(),
+        numbers(
+            [call.most.into(), call.acknowledge.len(), call.extend.len(), call.settle.len(), 0, 0],
+            call.last.map_or(0, millis),
+            call.last.map_or(0, |last| millis(call.expected) - millis(last)),
+        ),
     ];
     all.extend(call.acknowledge.iter().chain(&call.extend).map(|delivery| member_bytes(delivery.member)));
     for (verb, delivery) in &call.settle {
@@ -412,8 +422,10 @@ fn reply_of(call: &Call, reply: Value) -> Reply {
 
 fn received(call: &Receive, parts: Vec<Value>) -> Received {
     let mut parts = parts.into_iter();
-    let mut int = || match parts.next() {
-        Some(Value::Int(int)) => int,
+    let numbers = numbers_in(&parts.next().expect("numbers"));
+    let mut bytes = || match parts.next() {
+        Some(Value::BulkString(bytes)) => Some(bytes),
+        None => None,
         other => panic!("{call:?}: {other:?}"),
     };
     let [
@@ -430,15 +442,10 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
         expired,
         apart,
         hold,
-    ] = [(); 13].map(|()| int());
+    ] = numbers;
     assert_eq!((trimmed, hold), (0, -1), "the model has no limits");
     assert_eq!((gone, newer, apart), (0, 0, 0), "nobody deletes what messages contain");
     assert_eq!(expired, 0, "the model has no jobs");
-    let mut bytes = || match parts.next() {
-        Some(Value::BulkString(bytes)) => Some(bytes),
-        None => None,
-        other => panic!("{call:?}: {other:?}"),
-    };
     assert_eq!(bytes().as_deref(), Some(&b""[..]), "claiming is not refused");
     let results = bytes().expect("results").into_iter().map(result_of).collect();
     let (mut claims, mut unsent) = (Vec::new(), Vec::new());

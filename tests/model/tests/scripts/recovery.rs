@@ -5,6 +5,7 @@ use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
 use redelay_support::{TARGET, part};
 
+use crate::receivers::{numbers, numbers_in};
 use crate::{CLOCK, EPOCH, OF_RECEIVE, script};
 
 /// Milliseconds since the beginning.
@@ -95,16 +96,17 @@ impl Real {
         token[6..14].copy_from_slice(&receiver.calls.to_be_bytes());
         let policy = [&[0, 9, 0, 9][..], &(receiver.lease as u32).to_be_bytes(), b"k"].concat();
         let (last, pause) = receiver.last.map_or((0, 0), |(clock, sent)| (clock, begun - sent));
-        let (most, extends) = (i64::from(deed == Deed::Claim), i64::from(matches!(deed, Deed::Extend(_))));
+        let (most, extends) =
+            (usize::from(deed == Deed::Claim), usize::from(matches!(deed, Deed::Extend(_))));
         let mut call = Cmd::new();
         call.arg("EVALSHA").arg(&self.sha1).arg(OF_RECEIVE.len()).arg(&OF_RECEIVE);
-        call.arg(&receiver.id).arg(&token).arg(most).arg(policy).arg(0).arg(0).arg("").arg(1);
-        call.arg(last).arg(pause).arg(0).arg(extends).arg(0).arg(0).arg(0);
+        call.arg(&receiver.id).arg(&token).arg(policy).arg("");
+        call.arg(numbers([most, 0, extends, 0, 0, 0], last, pause));
         if let Deed::Extend(member) = deed {
             call.arg(member);
         }
         let parts: Vec<Value> = call.query(&mut self.connection).expect("a reply");
-        let int = |n: usize| if let Value::Int(int) = parts[n] { int } else { panic!("{parts:?}") };
+        let numbers = numbers_in(&parts[0]);
         let bytes = |n: usize| match parts.get(n) {
             Some(Value::BulkString(bytes)) => Some(bytes.clone()),
             None => None,
@@ -112,11 +114,11 @@ impl Real {
         };
         let since_begun = |at: i64| (at >= 0).then(|| at - EPOCH * 1000);
         Answer {
-            clock: int(0),
-            lease_ends: since_begun(int(1)),
-            recovered: int(4),
-            claimed: bytes(15).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
-            extended: bytes(14).is_some_and(|results| results == b"1"),
+            clock: numbers[0],
+            lease_ends: since_begun(numbers[1]),
+            recovered: numbers[4],
+            claimed: bytes(3).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
+            extended: bytes(2).is_some_and(|results| results == b"1"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The takers, and the task around the dispatcher.
 
 use super::*;
+use std::collections::HashSet;
 
 impl World {
     // The takers.
