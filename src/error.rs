@@ -317,7 +317,7 @@ impl Error {
                 let reason = format!("{which} (WRONGTYPE); rename that key or the queue");
                 Self::new(ErrorKind::Refused, attempt, reason)
             }
-            OpError::Server(why) => Self::refused(attempt, &why),
+            OpError::TooLarge(why) | OpError::Server(why) => Self::refused(attempt, &why),
             OpError::Closed => {
                 Self::new(ErrorKind::Closed, attempt, "the client was shut down; connect a new one to go on")
             }

@@ -236,7 +236,16 @@ impl Link {
         let error = match executed {
             Ok(frame) => {
                 self.silence.replied(self.micros(), at);
-                let mut reply = self.check(expect.read(frame), session);
+                let reply = match expect.read(frame) {
+                    // The text is with it. Other errors cannot be told from those of another command.
+                    Err(NoReply::Error(OpError::Server(why)))
+                        if command_name == "EVAL" && why.starts_with("NOSCRIPT") =>
+                    {
+                        Err(NoReply::Impossible(FOREIGN))
+                    }
+                    reply => reply,
+                };
+                let mut reply = self.check(reply, session);
                 if let (None, Err(error)) = (&self.shared.topology, &mut reply) {
                     error.end_without_cluster();
                 }

@@ -51,6 +51,8 @@ pub(crate) enum OpError {
         /// How many there should have been room for.
         wanted: usize,
     },
+    /// The server does not accept arguments of this size. So it has executed no try.
+    TooLarge(String),
     /// The server answered with any other error.
     Server(String),
     /// The client has been shut down.
@@ -61,7 +63,7 @@ impl fmt::Display for OpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotExecuted(cause) | Self::Unknown(cause) | Self::Unconfirmed(cause) => cause.fmt(f),
-            Self::Rejected(why) | Self::Server(why) => f.write_str(why),
+            Self::Rejected(why) | Self::TooLarge(why) | Self::Server(why) => f.write_str(why),
             Self::Full { most, wanted, .. } => {
                 let entries = if *most == 1 { "entry" } else { "entries" };
                 write!(f, "the queue may have {most} pending {entries}, and has no room for ")?;
@@ -160,7 +162,10 @@ impl OpError {
     /// The error of a call whose last try ended with this one, after an earlier one that the server may have
     /// executed.
     pub(crate) fn after_a_lost_try(self) -> Self {
-        Self::Unknown(self.into_cause())
+        match self {
+            Self::TooLarge(_) => self,
+            error => Self::Unknown(error.into_cause()),
+        }
     }
 
     /// An error reply. Some say that the server did not run the command for now: those are worth a retry.
@@ -345,6 +350,14 @@ mod tests {
         for message in ["WRONGTYPE Operation against a key", "NOPERM this user", "ERR LOADING"] {
             assert_eq!(OpError::of_reply(message), OpError::Server(message.into()));
         }
+    }
+
+    #[test]
+    fn what_is_too_large_was_too_large_for_each_try() {
+        let error = OpError::TooLarge("an argument has 3 bytes".into());
+        assert_eq!(error.clone().after_a_lost_try(), error);
+        let refused = OpError::Server("OOM".into());
+        assert_eq!(refused.after_a_lost_try(), OpError::Unknown("OOM".to_owned().into()));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Conn {
             let Some(most) = most else { return size.suspected(error) };
             let bytes = size.0;
             if bytes as u64 > most {
-                return OpError::Server(format!(
+                return OpError::TooLarge(format!(
                     "an argument has {bytes} bytes, more than the {most} of the server's {limit}; {ADVICE}"
                 ));
             }

@@ -187,9 +187,7 @@ impl Store {
                         lost.filter(|lost| matches!(lost, OpError::Unconfirmed(_))).or(Some(error.clone()));
                 }
                 // No retry helps.
-                other => {
-                    return Err(lost.map_or(error.clone(), |_| OpError::Unknown(other.to_string().into())));
-                }
+                _ => return Err(if lost.is_some() { error.after_a_lost_try() } else { error }),
             }
             loop {
                 if !retries.pause().await {

@@ -213,7 +213,7 @@ impl Shared {
                     None => drop(self.conn.desynchronised()),
                 },
                 Err(error @ OpError::Closed) => break Err(NoAnswer { error, lost, closed: true }),
-                Err(error @ (OpError::Server(_) | OpError::Rejected(_))) => {
+                Err(error @ (OpError::Server(_) | OpError::TooLarge(_) | OpError::Rejected(_))) => {
                     break Err(NoAnswer { error, lost, closed: false });
                 }
                 Err(error) if self.stop.is_cancelled() => {

@@ -195,7 +195,7 @@ enum Failure {
 impl Failure {
     fn of(error: OpError) -> Self {
         match error {
-            OpError::Server(why) => Self::Refused(why),
+            OpError::TooLarge(why) | OpError::Server(why) => Self::Refused(why),
             full @ OpError::Full { .. } => Self::Refused(full.to_string()),
             error => Self::Connection(error),
         }

@@ -46,7 +46,8 @@ pub(crate) fn new() -> [u8; 16] {
 
 /// A new id as 32 hexadecimal digits.
 pub(crate) fn text() -> Bytes {
-    format!("{:032x}", u128::from_be_bytes(new())).into()
+    let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
+    new().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 #[cfg(test)]

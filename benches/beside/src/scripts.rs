@@ -54,13 +54,11 @@ pub(crate) fn receive(digest: &str, queue: &str, token: u128, acks: &[Vec<u8>], 
     keys.push(timeout_set(queue));
     keys.extend(["jobs", "job-notes", "more-job-notes"].map(own));
     let mut words = call(digest, &keys);
-    words.extend([b"ladder".to_vec(), token.to_be_bytes().into(), most.to_string().into()]);
-    words.push(policy());
-    // The most dead letters, their age, what else is to be done, a random number, the last answer and the
-    // pause since then.
-    words.extend(["0", "0", "", "7", "0", "0"].map(Vec::from));
-    let counts = [acks.len(), 0, 0, 0, 0];
-    words.extend(counts.map(|count| count.to_string().into_bytes()));
+    // Nothing else is to be done.
+    words.extend([b"ladder".to_vec(), token.to_be_bytes().into(), policy(), Vec::new()]);
+    let counts = [most as u32, acks.len() as u32, 0, 0, 0, 0, 7];
+    // The most dead letters, their age, the last answer and the pause since then.
+    words.push([&counts.map(u32::to_be_bytes).concat()[..], &[0; 4 * 8]].concat());
     words.extend(acks.iter().cloned());
     words
 }

@@ -152,9 +152,9 @@ pub(super) fn pop(queue: &str) -> Vec<Vec<u8>> {
     ["BLPOP", queue, "0"].map(|word| word.as_bytes().to_vec()).into()
 }
 
-/// The delivery that a reply to `receive` brings. Its first words are numbers, and settlements.
+/// The delivery that a reply to `receive` brings. Its first words are numbers, a refusal, and settlements.
 fn claimed(reply: redis::Value) -> Option<Vec<u8>> {
-    const BEFORE: usize = 15;
+    const BEFORE: usize = 3;
     let redis::Value::Array(words) = reply else { panic!("{reply:?} is no reply to `receive`") };
     let [redis::Value::BulkString(id), redis::Value::BulkString(record), ..] = words.get(BEFORE..)? else {
         return None;

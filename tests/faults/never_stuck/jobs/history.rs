@@ -22,6 +22,9 @@ pub(super) enum Call {
     MayStore(i64),
     MayReplace(i64),
     MayCancel,
+    /// From then on, a poll may have taken the job before it was due, and lost the reply: sooner or later, the job
+    /// is pending again, or delivered.
+    MayPoll,
     /// Nothing was done.
     Nothing,
 }
@@ -37,14 +40,15 @@ impl Call {
             Self::Replaced(_) | Self::MayCancel => pending.is_some(),
             Self::Found(is_found) | Self::Cancelled(is_found) => pending.is_some() == is_found,
             Self::Read(number) | Self::Moved(number) => pending == Some(number),
-            Self::MayReplace(_) | Self::MovedPerhapsWithoutId(_) | Self::Forgotten | Self::Nothing => true,
+            Self::MayReplace(_) | Self::MovedPerhapsWithoutId(_) | Self::Forgotten => true,
+            Self::MayPoll | Self::Nothing => true,
         };
         is_possible.then_some(match self {
             Self::Stored(number)
             | Self::Replaced(number)
             | Self::MayStore(number)
             | Self::MayReplace(number) => Some(number),
-            Self::Found(_) | Self::Read(_) | Self::Nothing => pending,
+            Self::Found(_) | Self::Read(_) | Self::MayPoll | Self::Nothing => pending,
             Self::MovedPerhapsWithoutId(number) => pending.filter(|pending| *pending != number),
             Self::Cancelled(_) | Self::MayCancel | Self::Moved(_) | Self::Forgotten => None,
         })
@@ -81,6 +85,8 @@ struct Explained {
     done: Vec<u64>,
     count: usize,
     pending: Option<i64>,
+    /// Has been taken by a poll whose reply was lost.
+    polled: Option<i64>,
     /// How many events of each kind with an unknown outcome were executed.
     unknown: [usize; 3],
 }
@@ -107,7 +113,8 @@ const MOST: usize = 300_000;
 /// # Errors
 /// Fails with the events that nothing explains.
 pub(super) fn explain(mut events: Vec<Event>) -> Result<(), String> {
-    events.retain(|event| event.call != Call::Nothing);
+    let polls = events.iter().filter(|event| event.call == Call::MayPoll).map(|event| event.begun).min();
+    events.retain(|event| ![Call::Nothing, Call::MayPoll].contains(&event.call));
     // When each job was seen.
     let mut seen = HashMap::new();
     for event in &events {
@@ -133,8 +140,8 @@ pub(super) fn explain(mut events: Vec<Event>) -> Result<(), String> {
     }
     unknown.iter_mut().for_each(|kind| kind.sort());
     known.sort_by_key(|event| event.ended);
-    let start =
-        Explained { done: vec![0; known.len().div_ceil(64)], count: 0, pending: None, unknown: [0; 3] };
+    let done = vec![0; known.len().div_ceil(64)];
+    let start = Explained { done, count: 0, pending: None, polled: None, unknown: [0; 3] };
     let (mut stack, mut tried) = (vec![start.clone()], HashSet::new());
     let mut farthest = start;
     while let Some(now) = stack.pop() {
@@ -165,9 +172,21 @@ pub(super) fn explain(mut events: Vec<Event>) -> Result<(), String> {
                 stack.push(Explained { pending, unknown, ..now.clone() });
             }
         }
+        match (now.pending, now.polled) {
+            (pending @ Some(_), None) if polls.is_some_and(may_be_next) => {
+                stack.push(Explained { pending: None, polled: pending, ..now.clone() });
+            }
+            (None, polled @ Some(_)) => {
+                stack.push(Explained { pending: polled, polled: None, ..now.clone() })
+            }
+            _ => {}
+        }
         for (at, event) in known.iter().enumerate().rev() {
             if now.has(at) || !may_be_next(event.begun) {
                 continue;
+            }
+            if matches!(event.call, Call::Moved(number) if now.polled == Some(number)) {
+                stack.push(Explained { polled: None, ..now.with(at, now.pending) });
             }
             if let Some(pending) = event.call.after(now.pending) {
                 // What may come next may come after a call that changes nothing, too.
@@ -242,6 +261,13 @@ fn answers_are_explained_or_not() {
     assert!(explains(&[(0, Some(9), Stored(1)), (1, Some(8), Replaced(2)), (2, Some(7), Moved(2))]));
     assert!(explains(&[(0, Some(9), Stored(1)), (1, Some(8), Stored(2)), (2, Some(7), Moved(2))]));
     assert!(!explains(&[(0, Some(9), Stored(1)), (1, Some(8), Stored(2)), (2, Some(7), Found(true))]));
+    // A poll whose reply was lost.
+    let polled = |rest: &[(u64, Option<u64>, Call)]| {
+        explains(&[&[(0, Some(1), Stored(1)), (2, None, MayPoll), (3, Some(4), Found(false))], rest].concat())
+    };
+    assert!(polled(&[(5, Some(6), Read(1)), (7, Some(8), Moved(1))]), "it is pending again");
+    assert!(polled(&[(5, Some(6), Stored(2)), (7, Some(8), Read(2)), (9, Some(10), Moved(1))]));
+    assert!(polled(&[]) && !polled(&[(5, Some(6), Moved(1)), (7, Some(8), Found(true))]));
     // An outcome that is unknown.
     assert!(
         explains(&[(0, None, MayStore(1))]) && explains(&[(0, None, MayStore(1)), (1, Some(9), Moved(1))])

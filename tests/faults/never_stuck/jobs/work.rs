@@ -63,6 +63,12 @@ struct Pages {
     /// When somebody has deleted all ids, at the earliest and at the latest.
     forgotten: Vec<(Instant, Instant)>,
     deeds: BTreeMap<&'static str, usize>,
+    /// Replies were injected. An error may be that of another call then.
+    is_misled: bool,
+    /// When the first poll of pending jobs began that has failed.
+    lost_poll: Option<Instant>,
+    /// The refused calls on each id, and of each kind of taker: when they ended, and why.
+    refused: BTreeMap<Vec<u8>, Vec<(Instant, String)>>,
 }
 
 /// The record of a run. Clones share it.
@@ -114,11 +120,31 @@ impl Book {
         match (answer, ledger::outcome(answer)) {
             (Ok(answer), _) => begun.iter().enumerate().for_each(|(at, one)| self.end(one, call(at, answer))),
             (_, ledger::Offered::Unknown) => self.did("outcomes unknown"),
-            _ => {
+            (Err(error), _) if self.pages().is_misled => self.was_refused(&begun[0].0, error),
+            (Err(error), _) => {
                 self.did("calls refused");
-                begun.iter().for_each(|one| self.end(one, Call::Nothing));
+                for one in begun {
+                    self.end(one, Call::Nothing);
+                    self.was_refused(&one.0, error);
+                }
             }
         }
+    }
+
+    fn was_refused(&self, id: &[u8], error: &redelay::Error) {
+        let refused = (Instant::now(), error.to_string());
+        self.pages().refused.entry(id.to_vec()).or_default().push(refused);
+    }
+
+    /// The calls that were refused, and how long ago.
+    pub(super) fn refusals(&self) -> String {
+        let pages = self.pages();
+        let lines = pages.refused.iter().flat_map(|(id, refused)| {
+            refused
+                .iter()
+                .map(move |(at, why)| format!("{} {:?} ago: {why}", id.escape_ascii(), at.elapsed()))
+        });
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     fn offered(&self, number: i64, offered: Offered) -> Call {
@@ -151,6 +177,16 @@ impl Book {
 
     pub(super) fn has_seen(&self, number: i64) -> bool {
         self.pages().seen.contains_key(&number)
+    }
+
+    /// From now on, a call that was refused may have been executed.
+    pub(super) fn is_misled(&self) {
+        self.pages().is_misled = true;
+    }
+
+    /// Whether what was popped may never arrive.
+    pub(super) fn may_miss_pops(&self) -> bool {
+        self.pages().is_misled
     }
 
     /// Somebody has deleted all ids since then.
@@ -199,6 +235,8 @@ impl Book {
             ));
         }
         for (id, events) in events {
+            let lost_poll = pages.lost_poll.map(|begun| Event { begun, ended: None, call: Call::MayPoll });
+            let events = events.into_iter().chain(lost_poll).collect();
             explain(events).map_err(|why| format!("the id {}: {why}", id.escape_ascii()))?;
         }
         Ok(())
@@ -388,6 +426,7 @@ impl Work {
         let Queues { ready, delayed, .. } = &self.queues;
         let receiver = ready.receiver().lease(ms(3000)).max_attempts(60_000).backoff(Backoff::fixed(ms(5)));
         loop {
+            let begun = Instant::now();
             let taken = match taker {
                 Taker::Polls => pausing(&mut random, ready.poll()).await.map(Vec::from_iter),
                 Taker::PollsMany => {
@@ -412,6 +451,10 @@ impl Work {
                 }
                 Err(error) if error.is_closed() => return,
                 Err(error) => {
+                    self.book.was_refused(format!("{taker:?}").as_bytes(), &error);
+                    if matches!(taker, Taker::PollsPending) {
+                        self.book.pages().lost_poll.get_or_insert(begun);
+                    }
                     ledger::outcome(&Err::<(), _>(error));
                     sleep(ms(2)).await;
                 }
