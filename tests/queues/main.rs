@@ -15,6 +15,7 @@ mod lone_callers;
 mod lone_runs;
 mod long_lists;
 mod long_payloads;
+mod many_held_jobs;
 mod max_pending;
 mod message_costs;
 mod offer_batches;
