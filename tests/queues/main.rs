@@ -31,6 +31,7 @@ mod rebuilt_lists;
 mod receiver_costs;
 mod receiving;
 mod refusals;
+mod refused_cancels;
 mod removed_jobs;
 mod retries;
 mod returned;

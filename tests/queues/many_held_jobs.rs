@@ -12,25 +12,25 @@ use redelay_support::{HOUR, JOBS, MESSAGES, MORE_NOTES, NOTES, TARGET, soon, sti
 const STATES: [&str; 6] = ["none", "pending", "ready", "in flight", "waiting", "dead"];
 
 /// Jobs in every state. The id of each begins with its state.
-struct Many {
-    server: Server,
-    client: Client,
-    ready: BlockingQueue<String>,
-    delayed: DelayedQueue<String>,
-    deliveries: Vec<Delivery<String>>,
+pub(crate) struct Many {
+    pub(crate) server: Server,
+    pub(crate) client: Client,
+    pub(crate) ready: BlockingQueue<String>,
+    pub(crate) delayed: DelayedQueue<String>,
+    pub(crate) deliveries: Vec<Delivery<String>>,
     /// In random order, those too that were never offered.
-    ids: Vec<String>,
+    pub(crate) ids: Vec<String>,
 }
 
 impl Many {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let server = Server::start();
         let (client, ready, delayed) = still_text_queues(&server).await;
         Self { server, client, ready, delayed, deliveries: Vec::new(), ids: Vec::new() }
     }
 
     /// This many in each state. Each payload is the id, filled up to this length.
-    async fn of_each(count: usize, length: usize) -> Self {
+    pub(crate) async fn of_each(count: usize, length: usize) -> Self {
         let mut many = Self::new().await;
         // What is ready comes last, or it would be received.
         for state in ["none", "pending", "in flight", "waiting", "dead", "ready"] {
@@ -40,7 +40,7 @@ impl Many {
         many
     }
 
-    async fn bring(&mut self, state: &str, count: usize, length: usize) {
+    pub(crate) async fn bring(&mut self, state: &str, count: usize, length: usize) {
         let ids: Vec<_> = (0..count).map(|number| format!("{state} {number}")).collect();
         self.ids.extend(ids.iter().cloned());
         if state == "none" {
@@ -77,7 +77,7 @@ impl Many {
     }
 
     /// Asks for the states of these, which must be what their ids say. Returns in how many calls.
-    async fn states_are_right(&self, ids: &[String]) -> u64 {
+    pub(crate) async fn states_are_right(&self, ids: &[String]) -> u64 {
         let calls = || self.server.command_calls("evalsha");
         let before = calls();
         let states = self.delayed.job_states(ids).await.unwrap();
