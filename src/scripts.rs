@@ -76,7 +76,7 @@ scripts! {
          "receive/record", "job_states"];
     READ_JOB: "6ae2885c4010dfb287d7a141a7f2d80c1b17c0cd", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
     AGREE: "fd86419d5069bb69885ef0790cd99c5e8ddd55ba", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "f27aad35131cf3e76ed2c821591ab2eb3c8fc44e",
+    SWEEP_JOBS: "203f9b75e2a68713c085f19dc97419d48fd421db",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "be76a84ea31d096459efdfc1f8a0d11aeaa75446",

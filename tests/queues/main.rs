@@ -44,6 +44,7 @@ mod send;
 mod services;
 mod several_lists;
 mod stats;
+mod swept_ids;
 #[cfg(feature = "otel")]
 mod traces;
 mod transfer_script;
