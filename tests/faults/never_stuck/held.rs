@@ -132,7 +132,8 @@ struct Play {
     book: Book,
     ids: usize,
     lease: Duration,
-    has_takers: bool,
+    /// Whether what a cancel has removed cannot come back, as from a taker.
+    removals_last: bool,
     stop: CancellationToken,
 }
 
@@ -190,7 +191,7 @@ impl Play {
         match self.book.ending(ending, self.queues.delayed.job(id).cancel(), ended).await {
             Ok(Cancelled::Removed) => {
                 self.book.did("cancelled");
-                if !self.has_takers && self.book.removed(id, begun) {
+                if self.removals_last && self.book.removed(id, begun) {
                     self.book.did("certainly removed");
                 }
             }
@@ -319,8 +320,8 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
     let (mut playing, mut clients) = (JoinSet::new(), Vec::new());
     let mut random = Rng::with_seed(plan.seed);
     let is_taker = |(role, _): &(Role, bool)| matches!(role, Role::Takes);
-    let has_takers =
-        plan.redisson.is_some_and(|redisson| redisson.takes) || plan.clients.iter().any(is_taker);
+    let removals_last =
+        !plan.redisson.is_some_and(|redisson| redisson.takes) && !plan.clients.iter().any(is_taker);
     if let Some(redisson) = redisson {
         let is_between = plan.steps.iter().all(is_between);
         playing.spawn(go_on_beside(redisson, book.clone(), is_between, stop.clone(), random.fork()));
@@ -332,7 +333,7 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
         let queues = Queues::of_numbers(connecting).await;
         clients.push(queues.client.clone());
         let (book, stop) = (book.clone(), stop.clone());
-        let player = Play { queues, book, ids: plan.ids, lease: plan.lease, has_takers, stop };
+        let player = Play { queues, book, ids: plan.ids, lease: plan.lease, removals_last, stop };
         playing.spawn(player.go_on(*role, random.fork()));
     }
     let mut hits = Hits::default();
@@ -370,7 +371,7 @@ async fn finish(
 ) -> Result<(), String> {
     let queues = Queues::of_numbers(connecting.sweep_interval(Duration::from_secs(1))).await;
     let stop = CancellationToken::new();
-    let last = Play { queues, book: book.clone(), ids, lease, has_takers: true, stop: stop.clone() };
+    let last = Play { queues, book: book.clone(), ids, lease, removals_last: false, stop: stop.clone() };
     let (ready, delayed) = (last.queues.ready.clone(), last.queues.delayed.clone());
     let ids: Vec<String> = (0..ids).map(|id| id.to_string()).collect();
     // A call of unknown outcome may come late. A sweep frees what others have taken: otherwise, half a minute
