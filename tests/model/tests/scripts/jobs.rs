@@ -260,8 +260,8 @@ impl Real {
         }
     }
 
-    /// Calls it a second time, as if the first reply was lost. Nothing more may change: what the keys have then
-    /// is compared with what one call leaves. Returns both replies.
+    /// Calls it a second time, as if the first reply was lost. Nothing more may change: what the keys have
+    /// then is compared with what one call leaves. Returns both replies.
     fn call_again<K: AsRef<str>>(
         &mut self,
         name: &str,
