@@ -66,7 +66,7 @@ scripts! {
          dead_messages, notes, more_notes, rebuild],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/list_again", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "3577d86aadeeb07a70b310883eb03ac5be915d11",
+    CANCEL_JOBS: "2037c024cfc05980428b533f1762e5ffd4dfb486",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
@@ -76,10 +76,10 @@ scripts! {
          "receive/record", "job_states"];
     READ_JOB: "6ae2885c4010dfb287d7a141a7f2d80c1b17c0cd", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
     AGREE: "fd86419d5069bb69885ef0790cd99c5e8ddd55ba", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "f27aad35131cf3e76ed2c821591ab2eb3c8fc44e",
+    SWEEP_JOBS: "203f9b75e2a68713c085f19dc97419d48fd421db",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
-    RESCHEDULE_JOB: "94232242dd9567cfb0a640276a052d915ad8e293",
+    RESCHEDULE_JOB: "be76a84ea31d096459efdfc1f8a0d11aeaa75446",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes, ordered_list, rebuild],
         ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/list_again", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];

@@ -13,6 +13,18 @@ local reply, ids_of, pending, has_written, is_refused = {-1}, {}, 0, false, fals
 redis.call('LLEN', KEYS.ordered_list)
 check_notes()
 ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {})
+if redis.call('ZCARD', KEYS.more_notes) > 0 then
+    -- The next one of equal payloads takes the place of the first.
+    redis.call('HSET', KEYS.scratch, '', '')
+    redis.call('HDEL', KEYS.scratch, '')
+end
+
+local from = tonumber(ARGV[2])
+local tail = from >= 0 and redis.call('LRANGE', KEYS.ordered_list, -1, -1)[1]
+if tail then
+    -- What is not pending is cancelled before the pass marks what it finds, so the permission is needed now. This changes nothing.
+    redis.call('LSET', KEYS.ordered_list, -1, tail)
+end
 
 local function remove(i, entry, field)
     redis.call('ZREM', KEYS.timeout_set, entry)
@@ -53,7 +65,6 @@ local function cancel(id, field)
     return holder and 1 or 0
 end
 
-local from = tonumber(ARGV[2])
 for i = 4, #ARGV do
     reply[i - 2] = -1
     local entry, _, _, field = job_of(ARGV[i])

@@ -19,7 +19,9 @@ if not entry then
         return false
     end
     redis.call('ZADD', KEYS.retries, 'XX', score, holder.message)
-    if redis.call('ZRANK', KEYS.retries, holder.message) == 0 then
+    -- What is done may not fail any more. An announcement too many is no harm.
+    local rank = redis.pcall('ZRANK', KEYS.retries, holder.message)
+    if rank == 0 or type(rank) == 'table' then
         redis.pcall('PUBLISH', KEYS.receivers, score)
     end
     return {due, false}

@@ -51,27 +51,36 @@ end
 local length, waiting = redis.call('LLEN', KEYS.target), redis.call('LLEN', KEYS.inbox)
 local scan_till = nil
 
+-- A cursor, and how many of what is behind it an earlier call has looked at.
+local function place(text)
+    local from, passed = string.match(text or '', '^(%d+):?(%d*)$')
+    return is_cursor(from) and from or '0', tonumber(passed) or 0
+end
+
+-- Then the next call goes on here. If it went on behind what was read, each pass would look at the same first ones.
+local function has_scanned_long()
+    return scan_till and spent() > scan_till
+end
+
 -- Whether a payload is in the target or the inbox, or may be.
 local function may_be_ready(payload)
     if length + waiting == 0 then
         return false
-    end
-    scan_till = scan_till or spent() + SCAN_TIME
-    if spent() > scan_till then
+    elseif length > 2 * SCANNED then
         return true
     end
-    return length > 2 * SCANNED
-        or redis.call('LPOS', KEYS.inbox, payload, 'MAXLEN', SCANNED)
+    scan_till = scan_till or spent() + SCAN_TIME
+    return redis.call('LPOS', KEYS.inbox, payload, 'MAXLEN', SCANNED)
         or redis.call('LPOS', KEYS.target, payload, 'MAXLEN', SCANNED)
         or redis.call('LPOS', KEYS.target, payload, 'RANK', -1, 'MAXLEN', SCANNED)
 end
 
 -- How many payloads are in the target or the inbox that are equal to this one; nil if there may be more than are counted.
 local function ready_count(payload)
-    scan_till = scan_till or spent() + SCAN_TIME
-    if length + waiting > 2 * SCANNED or spent() > scan_till then
+    if length + waiting > 2 * SCANNED then
         return nil
     end
+    scan_till = scan_till or spent() + SCAN_TIME
     local ready = #redis.call('LPOS', KEYS.inbox, payload, 'COUNT', 0) + #redis.call('LPOS', KEYS.target, payload, 'COUNT', 0)
     return ready <= EQUAL and ready or nil
 end
@@ -83,19 +92,24 @@ local function is_late()
     return spent() > READ_TIME
 end
 local fields, next = {}, '0'
+local from, passed = place(cursor)
 if cursor ~= LOOKED_AT then
-    fields, next = scan(read, is_cursor(cursor) and cursor or '0', tonumber(ARGV[1]), is_late)
+    fields, next = scan(read, from, tonumber(ARGV[1]), is_late)
 end
 local found, entries, removed = {}, {}, 0
 
+-- Returns the number of the field at which the scans took too long, or nil.
 local function look_for_entries()
-    local scores, stale = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries)), {}
+    local scores, stale, left = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries)), {}, nil
     for n, job in ipairs(found) do
-        local id, field = unpack(job)
+        local id, field, at = unpack(job)
         local payload = not scores[n] and kind_of(field) ~= 'p' and payload_of(entries[n])
         -- An entry that was not due has been removed, and an equal payload is another one.
         local is_gone = due_of(field) > now_ms + AHEAD or kind_of(field) == 'd' and due_of(field) < now_ms - OLD
-        if not scores[n] and (is_gone or not (payload and may_be_ready(payload))) then
+        if not scores[n] and not is_gone and payload and has_scanned_long() then
+            left = at
+            break
+        elseif not scores[n] and (is_gone or not (payload and may_be_ready(payload))) then
             stale[#stale + 1] = id
             if payload then
                 remove_note_of(id, field)
@@ -106,10 +120,11 @@ local function look_for_entries()
         removed = removed + redis.call('HDEL', KEYS.jobs, unpack(stale))
     end
     found, entries = {}, {}
+    return left
 end
 
 local looks_for_all = count <= FEW or redis.call('ZCARD', KEYS.timeout_set) < count / 2
-for n = 1, #fields / 2 do
+for n = passed + 1, #fields / 2 do
     local id, field = fields[2 * n - 1], fields[2 * n]
     if is_of_message(field) then
         local message = message_of(field)
@@ -121,10 +136,12 @@ for n = 1, #fields / 2 do
     elseif not has_entry(field) then
         removed = removed + redis.call('HDEL', KEYS.jobs, id)
     elseif looks_for_all or due_of(field) <= now_ms then
-        found[#found + 1], entries[#entries + 1] = {id, field}, entry_of(field)
+        found[#found + 1], entries[#entries + 1] = {id, field, n}, entry_of(field)
     end
-    if #found == MOST or #found > 0 and 2 * n == #fields then
-        look_for_entries()
+    local left = (#found == MOST or #found > 0 and 2 * n == #fields) and look_for_entries()
+    if left then
+        next = string.format('%s:%d', from, math.max(0, left - 1 - removed))
+        break
     end
 end
 
@@ -210,15 +227,13 @@ if notes > 0 then
     local function read_notes(from, number)
         return redis.call('HSCAN', KEYS.notes, from, 'COUNT', number)
     end
-    -- A cursor, and how many of its notes an earlier call has looked at.
-    local from, passed = string.match(notes_at or '', '^(%d+):?(%d*)$')
-    from, passed = is_cursor(from) and from or '0', tonumber(passed) or 0
+    from, passed = place(notes_at)
     local some
     some, notes_next = scan(read_notes, from, NOTES, is_late)
     scan_till = nil
     local left = redis.call('HLEN', KEYS.notes)
     for n = 2 * passed + 1, #some, 2 do
-        if n > 2 * passed + 1 and has_read_much() then
+        if n > 2 * passed + 1 and (has_read_much() or has_scanned_long()) then
             notes_next = string.format('%s:%d', from, (n - 1) / 2 - left + redis.call('HLEN', KEYS.notes))
             break
         end

@@ -1,6 +1,8 @@
 //! Every call without every single permission: the answer is true, and everything is where it was or where it
 //! belongs.
 
+mod held_jobs;
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -107,10 +109,15 @@ impl Rig {
 
     /// Transfers the head, whose payload is "one". The clients here transfer nothing.
     fn transfer_by_hand(&self) {
+        self.transfer_by_hand_of("one");
+    }
+
+    /// Transfers the head, whose payload is this.
+    fn transfer_by_hand_of(&self, payload: &str) {
         let entries: Vec<Vec<u8>> = self.server.get(["ZRANGE", TIMEOUT_SET, "0", "0"]);
         self.server.cmd([&b"ZREM"[..], TIMEOUT_SET.as_bytes(), &entries[0]]);
         self.server.cmd([&b"LREM"[..], ORDERED_LIST.as_bytes(), b"1", &entries[0]]);
-        self.server.cmd(["LPUSH", TARGET, "one"]);
+        self.server.cmd(["LPUSH", TARGET, payload]);
     }
 
     fn forbid(&self, command: &str) {

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use self::book::{Book, DEEDS, Ended, Ending, OWN};
 use super::faults::{Hits, Way};
 use super::jobs;
-use super::plan::{Fault, Key, Step};
+use super::plan::{Fault, Key, Silence, Step};
 use super::redisson::{Redisson, Running};
 use super::rig::BOUND;
 use super::{MANY, run, run_all, seeds, summarize};
@@ -40,6 +40,9 @@ use crate::workload::COMMAND_TIMEOUT;
 /// The plans of a run without the variables of `never_stuck`.
 const SEEDS: Range<u64> = 0..45;
 const BESIDE_REDISSON: Range<u64> = 0..12;
+/// The clock is set this many seconds ahead or back. Of two such times, one is less than ten minutes ahead of
+/// the other: beyond that, the id of what is ready is free.
+const FARTHEST: i64 = 290;
 /// The header that says which payload it is.
 const HEADER: &str = "number";
 
@@ -96,6 +99,10 @@ impl Plan {
         }
     }
 
+    fn sets_clock(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.fault, Fault::SetClock(_)))
+    }
+
     fn beside_redisson(seed: u64) -> Self {
         let mut plan = Self::of_seed(seed);
         let mut random = Rng::with_seed(!seed);
@@ -119,7 +126,15 @@ impl Plan {
 
 fn fault(random: &mut Rng, number: usize) -> Step {
     loop {
-        let step = jobs::fault(random, number);
+        let mut step = jobs::fault(random, number);
+        match random.u8(0..10) {
+            0 => {
+                use Silence::{Channels, Heads, Publish, Transfers};
+                step.fault = Fault::Silence([Publish, Channels, Heads, Transfers][random.usize(0..4)]);
+            }
+            1 => step.fault = Fault::SetClock(random.i64(-FARTHEST..=FARTHEST)),
+            _ => {}
+        }
         // Whoever deletes the ids frees them, and the place of what is refused is not known.
         if !matches!(step.fault, Fault::Delete(_) | Fault::WrongType(Key::Jobs)) {
             return step;
@@ -132,7 +147,8 @@ struct Play {
     book: Book,
     ids: usize,
     lease: Duration,
-    has_takers: bool,
+    /// Whether what a cancel has removed cannot come back, as from a taker.
+    removals_last: bool,
     stop: CancellationToken,
 }
 
@@ -141,6 +157,8 @@ impl Play {
         if matches!(role, Role::Works) {
             return self.work(random, false).await;
         }
+        // Workers are quick: a taker that asks seldom gets nothing.
+        let pause = if matches!(role, Role::Takes) { 5 } else { 40 };
         while !self.stop.is_cancelled() {
             let id = random.usize(0..self.ids).to_string();
             match role {
@@ -149,14 +167,23 @@ impl Play {
                 Role::Takes => self.take().await,
                 _ => self.operate(&mut random).await,
             }
-            sleep(ms(random.u64(0..40))).await;
+            sleep(ms(random.u64(0..pause))).await;
         }
     }
 
     async fn offer(&self, id: &str, random: &mut Rng) {
         let number = self.book.number(Some(id));
         let offer = self.queues.delayed.offer(&number, ms(random.u64(0..60))).id(id).until_done();
-        let offer = offer.header(HEADER, number.to_string());
+        let mut offer = offer.header(HEADER, number.to_string());
+        match random.u8(0..8) {
+            // A letter still holds the id.
+            0 => offer = offer.expires_after(ms(random.u64(60..150))),
+            1 => {
+                self.book.may_end(number);
+                offer = offer.expires_after(ms(random.u64(60..150))).discard_if_expired();
+            }
+            _ => {}
+        }
         let replaces = random.bool();
         let answer = if replaces {
             let ending = Ending::OfId(id.to_owned(), number);
@@ -190,7 +217,7 @@ impl Play {
         match self.book.ending(ending, self.queues.delayed.job(id).cancel(), ended).await {
             Ok(Cancelled::Removed) => {
                 self.book.did("cancelled");
-                if !self.has_takers && self.book.removed(id, begun) {
+                if self.removals_last && self.book.removed(id, begun) {
                     self.book.did("certainly removed");
                 }
             }
@@ -319,8 +346,8 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
     let (mut playing, mut clients) = (JoinSet::new(), Vec::new());
     let mut random = Rng::with_seed(plan.seed);
     let is_taker = |(role, _): &(Role, bool)| matches!(role, Role::Takes);
-    let has_takers =
-        plan.redisson.is_some_and(|redisson| redisson.takes) || plan.clients.iter().any(is_taker);
+    let removals_last =
+        !plan.redisson.is_some_and(|redisson| redisson.takes) && !plan.clients.iter().any(is_taker);
     if let Some(redisson) = redisson {
         let is_between = plan.steps.iter().all(is_between);
         playing.spawn(go_on_beside(redisson, book.clone(), is_between, stop.clone(), random.fork()));
@@ -330,25 +357,29 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
         let connecting = connecting.transfer(*moves);
         let connecting = connecting.command_timeout(COMMAND_TIMEOUT).sweep_interval(Duration::from_secs(1));
         let queues = Queues::of_numbers(connecting).await;
-        clients.push(queues.client.clone());
+        clients.push(queues.clone());
         let (book, stop) = (book.clone(), stop.clone());
-        let player = Play { queues, book, ids: plan.ids, lease: plan.lease, has_takers, stop };
+        let player = Play { queues, book, ids: plan.ids, lease: plan.lease, removals_last, stop };
         playing.spawn(player.go_on(*role, random.fork()));
     }
-    let mut hits = Hits::default();
+    // It knows how the clock was set.
+    let (mut hits, ledger) = (Hits::default(), Ledger::default());
     for step in &plan.steps {
         // Half a minute is between two sweeps otherwise.
         way.server.cmd(["HDEL", CONTROL, "jobs-at"]);
         sleep(step.after).await;
-        way.suffer(step.fault, step.lasts, &Ledger::default(), &mut hits).await;
+        way.suffer(step.fault, step.lasts, &ledger, &mut hits).await;
     }
     let begun = Instant::now();
     stop.cancel();
     while let Some(ended) = playing.join_next().await {
         ended.expect("a player goes on whatever happens");
     }
-    for client in &clients {
-        client.shutdown().await;
+    for queues in &clients {
+        if queues.ready.stats().await.is_ok_and(|stats| stats.receiving.expired > 0) {
+            book.did("expired");
+        }
+        queues.client.shutdown().await;
     }
     way.proxy.cut();
     // Nothing disturbs the last one.
@@ -370,7 +401,7 @@ async fn finish(
 ) -> Result<(), String> {
     let queues = Queues::of_numbers(connecting.sweep_interval(Duration::from_secs(1))).await;
     let stop = CancellationToken::new();
-    let last = Play { queues, book: book.clone(), ids, lease, has_takers: true, stop: stop.clone() };
+    let last = Play { queues, book: book.clone(), ids, lease, removals_last: false, stop: stop.clone() };
     let (ready, delayed) = (last.queues.ready.clone(), last.queues.delayed.clone());
     let ids: Vec<String> = (0..ids).map(|id| id.to_string()).collect();
     // A call of unknown outcome may come late. A sweep frees what others have taken: otherwise, half a minute
@@ -441,7 +472,7 @@ fn run_plans(test: &str, all: Range<u64>, plan: fn(u64) -> Plan, deeds_of_all: u
     let begun = Instant::now();
     let (good, bad) = run_all(seeds(all), |seed| {
         let plan = plan(seed);
-        let way = Way::new(true, false);
+        let way = Way::new(true, plan.sets_clock());
         let redisson = plan.redisson.map(|redisson| redisson.start(&way.server.url()));
         run(&format!("held::{test}"), seed, &plan, play(&plan, way, redisson))
     });

@@ -55,7 +55,7 @@ pub(super) enum Ended {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book(Arc<Mutex<Pages>>);
 
-pub(super) const DEEDS: [&str; 15] = [
+pub(super) const DEEDS: [&str; 16] = [
     "stored",
     "kept",
     "replaced",
@@ -68,12 +68,13 @@ pub(super) const DEEDS: [&str; 15] = [
     "cancel requested",
     "told to end",
     "letter removed",
+    "expired",
     "taken",
     "offered by Redisson",
     "taken by Redisson",
 ];
 /// Those of plans without Redisson.
-pub(super) const OWN: usize = 13;
+pub(super) const OWN: usize = 14;
 
 impl Ending {
     fn covers(&self, number: i64, job: &Job) -> bool {
@@ -175,7 +176,7 @@ impl Book {
         self.pages().jobs.values_mut().filter(is_one).map(|job| job.is_removed = true).count() > 0
     }
 
-    /// A handler is about to end this one.
+    /// A handler is about to end this one, or it is discarded when it expires.
     pub(super) fn may_end(&self, number: i64) {
         if let Some(job) = self.pages().jobs.get_mut(&number) {
             job.may_be_over = true;

@@ -261,6 +261,24 @@ impl Real {
         }
     }
 
+    /// Calls it a second time, as if the first reply was lost. Nothing more may change: what the keys have
+    /// then is compared with what one call leaves. Returns both replies.
+    fn call_again<K: AsRef<str>>(
+        &mut self,
+        name: &str,
+        keys: &[K],
+        arguments: &[Vec<u8>],
+    ) -> [Vec<Value>; 2] {
+        [(); 2].map(|()| self.call(name, keys, arguments))
+    }
+
+    /// The same. What the first call has done, the second one finds done.
+    fn call_again_in_vain<K: AsRef<str>>(&mut self, name: &str, keys: &[K], arguments: &[Vec<u8>]) -> u8 {
+        let [done, again] = self.call_again(name, keys, arguments).map(|reply| int(&reply[0]));
+        assert_eq!(again, 0, "{name}");
+        done
+    }
+
     fn plain(&mut self, words: &[&[u8]]) -> Value {
         let mut command = Cmd::new();
         words.iter().for_each(|word| {
@@ -309,9 +327,7 @@ impl Real {
         let mut arguments: Vec<Vec<u8>> =
             ["now", "60000", policy, &wait, &window, "0", &delay].map(Into::into).into();
         arguments.extend([job_id(offer.id), entry(offer.id, offer.payload), data]);
-        let reply = self.call("OFFER_HELD", &keys, &arguments);
-        // The reply was lost.
-        let again = self.call("OFFER_HELD", &keys, &arguments);
+        let [reply, again] = self.call_again("OFFER_HELD", &keys, &arguments);
         let offered = match &reply[3] {
             Value::BulkString(word) => match text(word) {
                 "stored" => Offered::Stored,
@@ -380,7 +396,9 @@ impl Real {
             arguments.extend([b"1".into(), job_id(job)]);
         }
         let before = self.dead_letters("expired");
-        let parts = self.call("RECEIVE", &OF_RECEIVE, &arguments);
+        let [parts, again] = self.call_again("RECEIVE", &OF_RECEIVE, &arguments);
+        // What comes before that is about the next call.
+        assert_eq!(again[13..], parts[13..], "the reply to the same call");
         self.plain(&[b"DEL", RECEIPTS.as_bytes()]);
         let bytes = |part: &Value| match part {
             Value::BulkString(bytes) => bytes.clone(),
@@ -426,7 +444,10 @@ impl Real {
             Event::Cancel(id) => {
                 let keys = [&[TIMEOUT_SET, ORDERED_LIST, JOBS, SCRATCH][..], &HOLDERS].concat();
                 let arguments = [b"100000".to_vec(), b"-1".into(), b"no entry".into(), job_id(*id)];
-                return Outcome::Cancelled(match int(&self.call("CANCEL_JOBS", &keys, &arguments)[1]) {
+                let [answer, again] =
+                    self.call_again("CANCEL_JOBS", &keys, &arguments).map(|reply| int(&reply[1]));
+                assert_eq!(again, if answer == 2 { 2 } else { 0 }, "what is removed is not found again");
+                return Outcome::Cancelled(match answer {
                     0 => Cancelled::NotFound,
                     1 => Cancelled::Removed,
                     _ => Cancelled::Requested,
@@ -467,7 +488,9 @@ impl Real {
             Event::Reschedule(id, delay) => {
                 let keys = [&[TIMEOUT_SET, CHANNEL, JOBS][..], &HOLDERS, &[ORDERED_LIST, REBUILD]].concat();
                 let delay = (i64::from(*delay) * UNIT_MS).to_string();
-                let reply = self.call("RESCHEDULE_JOB", &keys, &[b"now".into(), delay.into(), job_id(*id)]);
+                let arguments = [b"now".into(), delay.into(), job_id(*id)];
+                let [reply, again] = self.call_again("RESCHEDULE_JOB", &keys, &arguments);
+                assert_eq!(again, reply, "the reply to the same call");
                 u8::from(reply != [Value::Nil])
             }
             Event::Wake => {
@@ -486,24 +509,26 @@ impl Real {
                     MORE_NOTES,
                     CONTROL,
                 ];
-                int(&self.call("REQUEUE_DEAD", &keys, &[message(*id)])[0])
+                let [reply, again] = self.call_again("REQUEUE_DEAD", &keys, &[message(*id)]);
+                assert_eq!(again, reply, "the reply to the same call");
+                int(&reply[0])
             }
             Event::Remove(id) if before.dead.contains_key(id) => {
-                int(&self.call("REMOVE_DEAD", &[DEAD, DEAD_MESSAGES, SCRATCH], &[message(*id)])[0])
+                self.call_again_in_vain("REMOVE_DEAD", &[DEAD, DEAD_MESSAGES, SCRATCH], &[message(*id)])
             }
             Event::Remove(id) => {
                 let arguments = [b"remove".to_vec(), b"any".into(), message(*id)];
-                int(&self.call(
+                self.call_again_in_vain(
                     "REMOVE_MESSAGE",
                     &[MESSAGES, LEASES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES, JOBS, NOTES, MORE_NOTES],
                     &arguments,
-                )[0])
+                )
             }
             Event::Release { are_gone } => {
                 self.seen(if *are_gone { 20_000 } else { 0 });
                 let keys =
                     [TARGET, INBOX, MESSAGES, LEASES, RETRIES, CONTROL, SCRATCH, JOBS, NOTES, MORE_NOTES];
-                int(&self.call("RELEASE_ALL", &keys, &[b"0".into()])[0])
+                self.call_again_in_vain("RELEASE_ALL", &keys, &[b"0".into()])
             }
             Event::Sweep => {
                 // A whole pass at once.
@@ -531,7 +556,7 @@ impl Real {
                 };
                 if int(are_jobs) == 1 {
                     let job = [entry.clone(), score.clone()];
-                    self.call("FORGET_JOBS", &[TIMEOUT_SET, JOBS, NOTES, MORE_NOTES], &job);
+                    self.call_again("FORGET_JOBS", &[TIMEOUT_SET, JOBS, NOTES, MORE_NOTES], &job);
                 }
                 1
             }
