@@ -43,6 +43,8 @@ MOST_AGAIN, TIMES_AGAIN = 3, 3
 IN_MEMORY, LEAST_ROOM = "/dev/shm", 4 << 30
 # Always with all packages, or their dependencies would be built once more with other features.
 ALL = ["--workspace", "--all-features"]
+# Programs that tests start, as tests/support/src/peer.rs builds them. With an example, they have the dependencies of tests.
+STARTED = ["--example", "offer_take", "--bin", "redelay", "--bin", "redelay-peer"]
 
 # These run with a cluster of one server, too. What more servers change is in tests of their own.
 ON_A_CLUSTER = ["queues", "bad_data", "patterns"]
@@ -74,8 +76,8 @@ class Job:
 def build():
     command = ["cargo", "test", *ALL, "--no-run", "--message-format=json-render-diagnostics"]
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    if built.returncode:
-        sys.exit(built.returncode)
+    if built.returncode or subprocess.run(["cargo", "build", *ALL, *STARTED], cwd=ROOT).returncode:
+        sys.exit("nothing is tested")
     for line in built.stdout.splitlines():
         message = json.loads(line)
         if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
