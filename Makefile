@@ -86,7 +86,8 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 	tests/run.py $(OTHER_SERVERS)
 
 # With all packages, as tests/run.py, or the dependencies would be built once more with other features.
-soak: setup ## random plans of faults for a while, and ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder: make soak SECONDS=600
+soak: setup ## all seeded plans of faults, and random ones for a while; ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder; what is long of the benchmark's harness: make soak SECONDS=600
+	cargo test --workspace --all-features --test faults -- --nocapture never_stuck
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test detect hostile
 	REDELAY_FUZZ=2000000 cargo test --workspace --all-features --test codecs --test memory -- --nocapture made_up
@@ -99,10 +100,11 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults fleets -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults the_messages_of_a_killed_process -- --nocapture
-	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class redisson_reads trees_of_classes
+	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class random_values_of_every_codec redisson_reads trees_of_classes
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 	REDELAY_CYCLES=1000 cargo test --workspace --all-features --test compat -- --nocapture a_pump
+	cargo test --workspace --all-features --test smoke -- --ignored --nocapture
 	scripts/two-versions.sh
 	@# It moves slots in another way, too.
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
