@@ -214,8 +214,9 @@ peer: ## builds the program that other checks drive redelay with; the last line 
 	cargo build --release --package redelay-peer
 	@echo "$(TARGET)/release/redelay-peer"
 
-package: ## the packages as they would be published: builds them, and checks their files and links
-	cargo package --package redisson-codec --package redelay --package redelay-testing $(PACKAGE_FLAGS)
+# `make minimal` builds what they contain, and `cargo publish --dry-run` of `make release-check` does it as they are.
+package: ## the packages as they would be published: checks their files and links
+	cargo package --no-verify --package redisson-codec --package redelay --package redelay-testing $(PACKAGE_FLAGS)
 	scripts/package-check.py $(TARGET)/package $(if $(PUBLISH),--publish)
 
 unpacked: ## builds the tests and the documentation of both packages outside of the workspace, as docs.rs and others do
