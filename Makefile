@@ -8,8 +8,8 @@ PROGRAMS := redelay-cancel-unless-paid redelay-demo redisson-dump
 # The names in [features] of a Cargo.toml, without `default` and the internal ones, which begin with an underscore.
 features_of = $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9-]*\) *=.*/\1/p' $(1) | grep -vx default)
 CODEC_FEATURES := $(call features_of,crates/redisson-codec/Cargo.toml)
-# Those that redelay's own code asks for; the others only select codecs.
-OWN_FEATURES = $(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src --include='*.rs' | cut -d '"' -f 2))
+# Those that redelay's own code asks for; the others only select codecs. `full` is several of them; lint has all.
+OWN_FEATURES = $(filter-out full,$(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src --include='*.rs' | cut -d '"' -f 2)))
 # Besides the server on PATH, the integration tests run with these.
 OTHER_SERVERS := redis-6.2 valkey-9.1
 # A package is made of what is committed. With changes that are not: make package PACKAGE_FLAGS=--allow-dirty
@@ -151,7 +151,7 @@ setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java si
 lint: components ## format and Clippy with all features and with the default ones; warnings are errors
 	cargo fmt --all --check
 	cargo clippy $(CARGO_FLAGS) --workspace --all-targets --all-features -- -D warnings
-	cargo clippy $(CARGO_FLAGS) --package redelay --all-targets -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --package redelay --lib --examples -- -D warnings
 	cargo clippy $(CARGO_FLAGS) --package redisson-codec --lib -- -D warnings
 
 components:
