@@ -94,7 +94,7 @@ fn some_seeds(all: Range<u64>, kinds: impl Fn(u64) -> Vec<String>) -> Box<dyn It
 /// Half of some plans. They have every kind of fault that all of them have.
 fn half(all: impl Iterator<Item = u64>, kinds: impl Fn(u64) -> Vec<String>) -> Vec<u64> {
     let mut met = HashSet::new();
-    let has_news = |seed: &u64| kinds(*seed).into_iter().fold(false, |news, kind| met.insert(kind) || news);
+    let has_news = |seed: &u64| kinds(*seed).into_iter().filter(|kind| met.insert(kind.clone())).count() > 0;
     let (mut half, others): (Vec<_>, Vec<_>) = all.partition(has_news);
     let missing = (half.len() + others.len()).div_ceil(2).saturating_sub(half.len());
     half.extend(others.into_iter().take(missing));
