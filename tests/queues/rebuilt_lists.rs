@@ -169,8 +169,8 @@ fn lists_of_many_bytes_are_no_reason_to_move_next_to_nothing() {
     let cases = [
         // Too many for a rebuild are not due. Each call reads the whole list, or has too many bytes for that.
         ([36_000, 12_000, 50], "400", None, true),
-        // A rebuilt list has too many bytes to be read as a whole. Here in the list, these are not the cases of
-        // Redis 6.2, which takes five times as long as others.
+        // A rebuilt list has too many bytes to be read as a whole. At this place, these are no cases of Redis
+        // 6.2, which takes five times as long.
         ([26_000, 20_000, 1_500], "300", Some("100000, 2 ^ 20"), true),
         ([36_000, 12_000, 200], "800", None, true),
         // Those that are not due are too long to be kept.
