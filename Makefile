@@ -8,8 +8,8 @@ PROGRAMS := redelay-cancel-unless-paid redelay-demo redisson-dump
 # The names in [features] of a Cargo.toml, without `default` and the internal ones, which begin with an underscore.
 features_of = $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9-]*\) *=.*/\1/p' $(1) | grep -vx default)
 CODEC_FEATURES := $(call features_of,crates/redisson-codec/Cargo.toml)
-# Those that redelay's own code asks for; the others only select codecs.
-OWN_FEATURES = $(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src --include='*.rs' | cut -d '"' -f 2))
+# Those that redelay's own code asks for; the others only select codecs. `full` is several of them; lint has all.
+OWN_FEATURES = $(filter-out full,$(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src --include='*.rs' | cut -d '"' -f 2)))
 # Besides the server on PATH, the integration tests run with these.
 OTHER_SERVERS := redis-6.2 valkey-9.1
 # A package is made of what is committed. With changes that are not: make package PACKAGE_FLAGS=--allow-dirty
@@ -86,7 +86,8 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 	tests/run.py $(OTHER_SERVERS)
 
 # With all packages, as tests/run.py, or the dependencies would be built once more with other features.
-soak: setup ## random plans of faults for a while, and ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder: make soak SECONDS=600
+soak: setup ## all seeded plans of faults, and random ones for a while; ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder; what is long of the benchmark's harness: make soak SECONDS=600
+	cargo test --workspace --all-features --test faults -- --nocapture never_stuck
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test detect hostile
 	REDELAY_FUZZ=2000000 cargo test --workspace --all-features --test codecs --test memory -- --nocapture made_up
@@ -99,10 +100,11 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults fleets -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults the_messages_of_a_killed_process -- --nocapture
-	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class redisson_reads trees_of_classes
+	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class random_values_of_every_codec redisson_reads trees_of_classes
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 	REDELAY_CYCLES=1000 cargo test --workspace --all-features --test compat -- --nocapture a_pump
+	cargo test --workspace --all-features --test smoke -- --ignored --nocapture
 	scripts/two-versions.sh
 	@# It moves slots in another way, too.
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
@@ -149,7 +151,7 @@ setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java si
 lint: components ## format and Clippy with all features and with the default ones; warnings are errors
 	cargo fmt --all --check
 	cargo clippy $(CARGO_FLAGS) --workspace --all-targets --all-features -- -D warnings
-	cargo clippy $(CARGO_FLAGS) --package redelay --all-targets -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --package redelay --lib --examples -- -D warnings
 	cargo clippy $(CARGO_FLAGS) --package redisson-codec --lib -- -D warnings
 
 components:
@@ -212,8 +214,9 @@ peer: ## builds the program that other checks drive redelay with; the last line 
 	cargo build --release --package redelay-peer
 	@echo "$(TARGET)/release/redelay-peer"
 
-package: ## the packages as they would be published: builds them, and checks their files and links
-	cargo package --package redisson-codec --package redelay --package redelay-testing $(PACKAGE_FLAGS)
+# `make minimal` builds what they contain, and `cargo publish --dry-run` of `make release-check` does it as they are.
+package: ## the packages as they would be published: checks their files and links
+	cargo package --no-verify --package redisson-codec --package redelay --package redelay-testing $(PACKAGE_FLAGS)
 	scripts/package-check.py $(TARGET)/package $(if $(PUBLISH),--publish)
 
 unpacked: ## builds the tests and the documentation of both packages outside of the workspace, as docs.rs and others do

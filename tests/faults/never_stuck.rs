@@ -2,14 +2,15 @@
 //! process needs a restart.
 //!
 //! This file runs plans that are made from seeds. Faults that fit into no plan have their own tests in the
-//! folder.
+//! folder. `make test` runs [half](half) of the plans of each part; all of them run without parts, and in
+//! `make soak`.
 //!
 //! | variable | effect |
 //! |---|---|
 //! | `REDELAY_SEED=17` | runs this one plan |
 //! | `REDELAY_SOAK=600` | runs plans from random seeds for this number of seconds (`make soak`); also those of `fleet` |
 //! | `REDELAY_FAULT=Delete` | only plans with such a fault, of those |
-//! | `REDELAY_PLANS=200` | runs 200 plans of each test, from the seeds 0 to 199 |
+//! | `REDELAY_PLANS=200` | runs all of 200 plans of each test, from the seeds 0 to 199 |
 
 pub(super) mod clock;
 mod clusters;
@@ -27,6 +28,7 @@ mod redisson;
 mod rig;
 mod stopped;
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,7 +39,7 @@ use std::time::{Duration, Instant};
 use crate::deliveries::DEEDS;
 use deletions::DELETED;
 use faults::{Hit, Hits};
-use plan::Plan;
+use plan::{Plan, kinds};
 use redelay_support::part;
 use rig::{BOUND, Report};
 use tokio::sync::Semaphore;
@@ -77,6 +79,27 @@ pub(super) fn seeds(all: Range<u64>) -> Box<dyn Iterator<Item = u64> + Send> {
             Box::new(all.filter(|seed| part().has(*seed)))
         }
     }
+}
+
+/// The same. Of one of several parts, [half](half) of the plans, unless a variable asks for others.
+fn some_seeds(all: Range<u64>, kinds: impl Fn(u64) -> Vec<String>) -> Box<dyn Iterator<Item = u64> + Send> {
+    let is_asked =
+        ["REDELAY_SEED", "REDELAY_SOAK", "REDELAY_PLANS"].map(variable).iter().any(Option::is_some);
+    if is_asked || !part().is_one_of_several() {
+        return seeds(all);
+    }
+    Box::new(half(seeds(all), kinds).into_iter())
+}
+
+/// Half of some plans. They have every kind of fault that all of them have.
+fn half(all: impl Iterator<Item = u64>, kinds: impl Fn(u64) -> Vec<String>) -> Vec<u64> {
+    let mut met = HashSet::new();
+    let has_news = |seed: &u64| kinds(*seed).into_iter().filter(|kind| met.insert(kind.clone())).count() > 0;
+    let (mut half, others): (Vec<_>, Vec<_>) = all.partition(has_news);
+    let missing = (half.len() + others.len()).div_ceil(2).saturating_sub(half.len());
+    half.extend(others.into_iter().take(missing));
+    half.sort_unstable();
+    half
 }
 
 /// Runs one plan of a test. Prints what failed.
@@ -151,7 +174,7 @@ fn plans_without_faults() {
 fn seeded_plans() {
     let begun = Instant::now();
     let only = std::env::var("REDELAY_FAULT").ok();
-    let seeds = seeds(SEEDS).filter(|seed| {
+    let seeds = some_seeds(SEEDS, |seed| kinds(&Plan::of_seed(seed).steps)).filter(|seed| {
         let steps = format!("{:?}", Plan::of_seed(*seed).steps);
         only.as_ref().is_none_or(|only| steps.contains(only))
     });

@@ -16,7 +16,7 @@ use redelay_support::{MINUTE, Queues, SCHEDULES, still_builder};
 use crate::on_threads::each_seed;
 
 /// The plans of a run. `REDELAY_PLANS=200` runs 200.
-const PLANS: u64 = 60;
+const PLANS: u64 = 30;
 const AT_A_TIME: usize = 3;
 const PROCESSES: usize = 8;
 /// The interval of each schedule, ms.

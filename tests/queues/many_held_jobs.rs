@@ -9,8 +9,6 @@ use redelay::{BlockingQueue, Client, DelayedQueue, Delivery};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{HOUR, JOBS, MESSAGES, MORE_NOTES, NOTES, TARGET, soon, still_text_queues};
 
-const STATES: [&str; 6] = ["none", "pending", "ready", "in flight", "waiting", "dead"];
-
 /// Jobs in every state. The id of each begins with its state.
 pub(crate) struct Many {
     pub(crate) server: Server,

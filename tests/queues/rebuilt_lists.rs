@@ -59,9 +59,17 @@ fn client(server: &Server) -> redelay::client::ClientBuilder {
     Client::builder().url(server.url()).connect_timeout(MINUTE)
 }
 
+/// Those of some cases that this part has. Each case runs with one of several servers.
+fn of_this_part<T>(cases: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    cases.into_iter().zip(0..).filter(|(_, number)| part().has(*number)).map(|(case, _)| case)
+}
+
 /// Through a client, as users see it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backlog_is_moved_in_due_order_and_the_rest_of_the_list_stays() {
+    if !part().has(1) {
+        return;
+    }
     const ALL: usize = 60_000;
     const DUE: usize = 59_000;
     let server = Server::start();
@@ -98,7 +106,8 @@ async fn a_backlog_is_moved_in_due_order_and_the_rest_of_the_list_stays() {
 /// Whatever its clock says, a call gets something done: many starved calls move everything.
 #[test]
 fn a_starved_server_moves_everything() {
-    for (all, due, most_calls) in [(60_000, 60_000, 50), (60_000, 55_000, 50), (60_000, 20_000, 200)] {
+    let cases = [(60_000, 60_000, 50), (60_000, 55_000, 50), (60_000, 20_000, 200)];
+    for (all, due, most_calls) in of_this_part(cases) {
         let server = Server::start();
         fill_at_random(&server, all, due);
         let rest = others(&server);
@@ -155,15 +164,25 @@ fn with_limits(script: &str, name: &str, limits: &str) -> String {
 
 #[test]
 fn lists_of_many_bytes_are_no_reason_to_move_next_to_nothing() {
-    for script in [script("TRANSFER"), starved()] {
+    let scripts = [script("TRANSFER"), starved()];
+    // What is read as a whole, and whether the list may be rebuilt.
+    let cases = [
         // Too many for a rebuild are not due. Each call reads the whole list, or has too many bytes for that.
-        moves_lengths(&script, [36_000, 12_000, 50], "400");
-        moves_lengths(&script, [36_000, 12_000, 200], "800");
+        ([36_000, 12_000, 50], "400", None, true),
+        // A rebuilt list has too many bytes to be read as a whole. At this place, these are no cases of Redis
+        // 6.2, which takes five times as long.
+        ([26_000, 20_000, 1_500], "300", Some("100000, 2 ^ 20"), true),
+        ([36_000, 12_000, 200], "800", None, true),
         // Those that are not due are too long to be kept.
-        assert!(!moves_lengths(&script, [26_000, 20_000, 200], "n < due and 100 or 2000"), "it is rebuilt");
-        // A rebuilt list has too many bytes to be read as a whole.
-        let short = with_limits(&script, "WHOLE", "100000, 2 ^ 20");
-        moves_lengths(&short, [26_000, 20_000, 1_500], "300");
+        ([26_000, 20_000, 200], "n < due and 100 or 2000", None, false),
+    ];
+    let cases = cases.into_iter().flat_map(|case| scripts.iter().map(move |script| (case, script.clone())));
+    for ((numbers, bytes, whole, may_be_rebuilt), mut script) in of_this_part(cases) {
+        if let Some(limits) = whole {
+            script = with_limits(&script, "WHOLE", limits);
+        }
+        let is_rebuilt = moves_lengths(&script, numbers, bytes);
+        assert!(may_be_rebuilt || !is_rebuilt, "it is rebuilt");
     }
 }
 
@@ -173,16 +192,19 @@ fn lists_of_many_bytes_are_no_reason_to_move_next_to_nothing() {
 fn a_rebuild_that_is_given_up_is_no_reason_to_move_next_to_nothing() {
     let bytes = "n >= due and (n - due) % 60 ~= 0 and 2000 or 100";
     let starved = starved();
-    assert!(moves_lengths(&starved, [26_000, 20_000, 100], bytes), "it is not rebuilt");
     let given_up = with_limits(&starved, "MUCH", "3000, 2 ^ 22");
-    assert!(moves_lengths(&given_up, [26_000, 20_000, 100], bytes), "it is not rebuilt");
     let unreadable = with_limits(&given_up, "WHOLE", "3000, 2 ^ 22");
-    assert!(moves_lengths(&unreadable, [26_000, 20_000, 2_500], bytes), "it is not rebuilt");
+    for (script, most_calls) in of_this_part([(starved, 100), (given_up, 100), (unreadable, 2_500)]) {
+        assert!(moves_lengths(&script, [26_000, 20_000, most_calls], bytes), "it is not rebuilt");
+    }
 }
 
 /// Due entries that are not listed, beside a list that no call reads as a whole.
 #[test]
 fn unlisted_entries_beside_a_long_list_are_moved() {
+    if !part().has(2) {
+        return;
+    }
     let server = Server::start();
     fill_at_random(&server, 20_000, 0);
     let add = "for n = 0, 11999 do
@@ -333,8 +355,7 @@ fn others_change_the_queue_while_it_is_rebuilt() {
 fn a_missing_permission_loses_nothing() {
     let needed = ["zmscore", "set", "del"];
     let others = ["lrange", "ltrim", "lpush", "lrem", "rpush", "zrange", "zremrangebyrank", "llen", "zcount"];
-    let commands = needed.into_iter().chain(others).zip(0..).filter(|(_, number)| part().has(*number));
-    for (command, _) in commands {
+    for command in of_this_part(needed.into_iter().chain(others)) {
         for is_late in [false, true] {
             let server = Server::start();
             fill_at_random(&server, 30_000, 29_900);

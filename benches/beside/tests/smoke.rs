@@ -1,4 +1,5 @@
 //! The harness works, on both systems, and writes down what it found. How much that is does not matter here.
+//! `make soak` runs what takes minutes of a processor.
 
 use std::fs;
 use std::path::Path;
@@ -60,6 +61,7 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
 
 /// The scripts that other clients call are those of today.
 #[test]
+#[ignore = "long, make soak"]
 fn a_tiny_run_of_offers_drains_and_one_caller_measures_everything() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))
@@ -88,6 +90,7 @@ fn a_tiny_run_of_offers_drains_and_one_caller_measures_everything() {
 
 /// BullMQ and asynq are measured, or the report says why not.
 #[test]
+#[ignore = "long, make soak"]
 fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut harness = Command::new(env!("CARGO_BIN_EXE_redelay-beside"));
@@ -142,6 +145,7 @@ fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
 
 /// A table and two plots for each of the things that grow, with every system that is there.
 #[test]
+#[ignore = "long, make soak"]
 fn a_tiny_run_of_what_a_message_costs_fills_every_column() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))

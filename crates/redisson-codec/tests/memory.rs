@@ -98,7 +98,7 @@ fn in_a_process(kind: &str, payload: &[u8]) {
 fn made_up<C: Codec<Value> + Copy>(codec: C, file: &str) {
     let payloads: Vec<_> = rows(file).into_iter().map(|row| row.payload).collect();
     let before = memory("VmRSS:").unwrap_or_default();
-    let (count, mut random) = fuzz(100_000);
+    let (count, mut random) = fuzz(25_000);
     let codec = Lz4V2(codec).with_limit(LIMIT);
     for _ in 0..count {
         let payload = Lz4V2(Bytes).encode(&changed(&payloads, &[0, 1, 0x7f, 0x80, 0xdd, 0xff], &mut random));

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::plan::{consumer, members};
 use super::rig::{BOUND, Report, finish_without_takers};
-use super::{run, run_all, seeds, variable};
+use super::{half, run, run_all, some_seeds, variable};
 use crate::consumers::{Consumer, How};
 use crate::ledger::{Ledger, Offered, Price};
 use crate::workload::{Crew, Load, Producer};
@@ -112,6 +112,12 @@ impl Plan {
     /// Whether a master may be replaced that has not sent everything to its replica.
     fn undoes(&self) -> bool {
         self.steps.iter().any(|step| !GENTLE.contains(&step.fault))
+    }
+
+    /// The kinds of its faults, and whether it undoes something.
+    fn kinds(&self) -> Vec<String> {
+        let faults = self.steps.iter().map(|step| format!("{:?}", step.fault));
+        faults.chain([format!("undoes: {}", self.undoes())]).collect()
     }
 }
 
@@ -253,7 +259,7 @@ fn push_one(connection: &mut redis::Connection, ledger: &Ledger) -> Option<()> {
 #[test]
 fn seeded_plans_of_clusters() {
     let begun = Instant::now();
-    let (good, bad) = run_all(seeds(range()), |seed| {
+    let (good, bad) = run_all(some_seeds(range(), |seed| Plan::of_seed(seed).kinds()), |seed| {
         let plan = Plan::of_seed(seed);
         run("clusters::seeded_plans_of_clusters", seed, &plan, play(&plan))
     });
@@ -283,7 +289,9 @@ fn range() -> Range<u64> {
 fn each_kind_of_fault_is_in_each_of_three_parts() {
     for number in 0..3 {
         let part = Part::new(number, 3);
-        let plans: Vec<_> = (0..PLANS).filter(|seed| part.has(*seed)).map(Plan::of_seed).collect();
+        let seeds = half((0..PLANS).filter(|seed| part.has(*seed)), |seed| Plan::of_seed(seed).kinds());
+        assert!(seeds.len() <= 6, "{part:?}: {seeds:?}");
+        let plans: Vec<_> = seeds.into_iter().map(Plan::of_seed).collect();
         assert!(plans.iter().any(|plan| !plan.undoes()), "{part:?}");
         let faults: HashSet<_> = plans.iter().flat_map(|plan| &plan.steps).map(|step| step.fault).collect();
         assert_eq!(faults.len(), ALL.len(), "{part:?}: {faults:?}");

@@ -609,6 +609,15 @@ pub(super) fn consumer(random: &mut Rng) -> Consumer {
     Consumer { how, lease: Duration::from_millis(lease), attempts, extends }
 }
 
+/// The kind of fault of each step.
+pub(super) fn kinds(steps: &[Step]) -> Vec<String> {
+    let kind = |step: &Step| match step.fault {
+        Fault::Delete(key) => format!("Delete({key:?})"),
+        other => format!("{:?}", std::mem::discriminant(&other)),
+    };
+    steps.iter().map(kind).collect()
+}
+
 #[test]
 fn a_seed_makes_one_plan_and_each_plan_makes_sense() {
     for seed in 0..2_000 {
@@ -627,17 +636,17 @@ fn a_seed_makes_one_plan_and_each_plan_makes_sense() {
 
 #[test]
 fn each_kind_of_fault_is_in_each_of_three_parts() {
-    let kinds = |part: Part| {
-        let plans = super::SEEDS.filter(|seed| part.has(*seed)).map(Plan::of_seed);
-        let plans: Vec<_> = plans.collect();
-        assert!(plans.iter().filter(|plan| plan.has_receivers()).count() > 40, "{part:?}");
-        let kind = |fault: Fault| match fault {
-            Fault::Delete(key) => format!("Delete({key:?})"),
-            other => format!("{:?}", std::mem::discriminant(&other)),
-        };
-        let faults = plans.into_iter().flat_map(|plan| plan.steps).map(|step| kind(step.fault));
-        faults.collect::<HashSet<_>>().len()
-    };
-    // Deletions of eleven keys, and 25 other kinds.
-    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [36; 3]);
+    let kinds_of = |seed| kinds(&Plan::of_seed(seed).steps);
+    for number in 0..3 {
+        let part = Part::new(number, 3);
+        let all: Vec<_> = super::SEEDS.filter(|seed| part.has(*seed)).collect();
+        let half = super::half(all.iter().copied(), kinds_of);
+        assert_eq!(half.len(), all.len() / 2, "{part:?}");
+        for (seeds, receiving) in [(all, 40), (half, 20)] {
+            let has_receivers = |seed: &&u64| Plan::of_seed(**seed).has_receivers();
+            assert!(seeds.iter().filter(has_receivers).count() > receiving, "{part:?}");
+            // Deletions of eleven keys, and 25 other kinds.
+            assert_eq!(seeds.into_iter().flat_map(kinds_of).collect::<HashSet<_>>().len(), 36, "{part:?}");
+        }
+    }
 }

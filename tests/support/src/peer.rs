@@ -193,8 +193,9 @@ pub fn command() -> &'static Path {
     COMMAND.get_or_init(|| built("redelay"))
 }
 
-/// A program, built with the profile of this test. With all packages and features, as the tests are, or it
-/// would replace the one that they use.
+/// A program, built with the profile of this test, unless `tests/run.py` has done it. With all packages and
+/// features, and with an example, which needs what tests need: otherwise, the dependencies would be built
+/// once more with fewer features.
 fn built(program: &str) -> PathBuf {
     // <target>/<profile>/deps/<test>-<hash>
     let exe = std::env::current_exe().expect("a path");
@@ -202,7 +203,8 @@ fn built(program: &str) -> PathBuf {
     let target = profile.parent().expect("a target folder");
     let mut build = Command::new(env!("CARGO"));
     build
-        .args(["build", "--quiet", "--workspace", "--all-features", "--bin", program, "--target-dir"])
+        .args(["build", "--quiet", "--workspace", "--all-features", "--example", "offer_take"])
+        .args(["--bin", program, "--target-dir"])
         .arg(target);
     // With the variables that cargo sets for a test, `ring` and all that depends on it would be compiled
     // again.

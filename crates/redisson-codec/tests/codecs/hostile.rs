@@ -1,4 +1,4 @@
-//! Shared by the tests of payloads that Redisson did not write: 100,000 a decoder, always the same.
+//! Shared by the tests of payloads that Redisson did not write: 25,000 a decoder, always the same.
 //! `REDELAY_FUZZ=2000000` sets the number of payloads, which are then random ones. `REDELAY_SEED` makes those
 //! of a seed.
 
@@ -38,7 +38,7 @@ pub(crate) fn fuzz(count: u64) -> (u64, fastrand::Rng) {
 /// Tries payloads made of pieces of real ones, with meaningful bytes in between. Each is tried as one of the
 /// types, in turn.
 pub(crate) fn made_up(payloads: &[Vec<u8>], meaning: &[u8], types: &[fn(&[u8])]) {
-    let (count, mut random) = fuzz(100_000);
+    let (count, mut random) = fuzz(25_000);
     for survive in types.iter().cycle().take(count as usize) {
         survive(&changed(payloads, meaning, &mut random));
     }

@@ -1,11 +1,11 @@
-//! Payloads of strangers. `REDELAY_SOAK` runs all of two millions of them, and else it is a twentieth.
+//! Payloads of strangers. `REDELAY_SOAK` runs all of two millions of them, and else it is an eightieth.
 
 use redisson_codec::detect::{self, Detector, Kind, Reason};
 
 use super::*;
 
 fn payloads() -> usize {
-    if std::env::var_os("REDELAY_SOAK").is_some() { 2_000_000 } else { 100_000 }
+    if std::env::var_os("REDELAY_SOAK").is_some() { 2_000_000 } else { 25_000 }
 }
 
 /// Everything that is done with a payload.
