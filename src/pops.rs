@@ -24,6 +24,7 @@ mod dispatcher;
 mod kind;
 mod mailbox;
 mod of_kind;
+mod parked;
 mod pending;
 mod popped;
 mod refusals;

@@ -144,3 +144,19 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_in_decimal_digits() {
+        let command = Command::script("sha1").number(0).number(9).number(10).number(-1);
+        let command = command.number(u64::MAX).arg("text").number(1_u128 << 100);
+        let expected =
+            ["0", "9", "10", "-1", "18446744073709551615", "text", "1267650600228229401496703205376"];
+        assert_eq!(command.args[2..], expected.map(Bytes::from));
+        // A copy has its own room.
+        assert_eq!(command.clone().number(77).args.last(), Some(&Bytes::from("77")));
+    }
+}

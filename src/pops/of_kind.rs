@@ -1,6 +1,8 @@
 //! What the pops task keeps for each kind of pop: the dispatcher, its blocking pops, the claims
 //! of its try pops, and whether its pops fail.
 
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use super::waiter::{Waiter, WaiterId};
 use crate::claims::ClaimId;
 use crate::conn::{Conn, Link, OpError};
 use crate::telemetry::events;
-use crate::wire::keys::{Keys, MapByKeys};
+use crate::wire::keys::{Hashed, Keys, MapByKeys};
 
 /// A pop that has blocked for this long has looked at its lists, and what it found would have arrived, if the
 /// server answers other commands in the meantime. This is more time than a command and its reply take, at any
@@ -22,6 +24,9 @@ use crate::wire::keys::{Keys, MapByKeys};
 const LOOKED: Duration = Duration::from_secs(1);
 /// After this time without a connection, expired takers get its error.
 const DOWN: Duration = Duration::from_secs(1);
+
+/// What the pops task keeps.
+pub(super) type Kinds = HashMap<Kind, PopsOfKind, BuildHasherDefault<Hashed>>;
 
 /// The pops of one kind.
 pub(super) struct PopsOfKind {

@@ -12,7 +12,7 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, interval, sleep};
+use tokio::time::{interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::blocked_lists::BlockedLists;
@@ -20,12 +20,13 @@ use super::calls::{self, BlockingPop, Return};
 use super::dispatcher::{Action, Dispatcher, PopOutcome, Tier, TryPop};
 use super::kind::{End, Kind};
 use super::mailbox::{Mailbox, Request};
-use super::of_kind::PopsOfKind;
+use super::of_kind::{Kinds, PopsOfKind};
+use super::parked::Parked;
 use super::popped::Payloads;
 use super::tracked::{Tracked, UNTRACKED};
 use super::tracked_pop::TrackedPop;
 use crate::claims::{self, ClaimId};
-use crate::conn::{Conn, Link, OpError, ServerId};
+use crate::conn::{Conn, Link, OpError};
 use crate::outbox::Outbox;
 use crate::pacing::{within, yield_once};
 use crate::wire::keys::{Hashed, Keys};
@@ -36,23 +37,6 @@ const BATCH: usize = 256;
 const CONFIRM_AFTER: Duration = Duration::from_millis(20);
 /// How long an unused connection for a rare kind of pop is kept.
 const KEEP: Duration = Duration::from_secs(30);
-/// The most blocking connections that takers hold to one master of a cluster.
-const PARKED: usize = 64;
-/// How often they are counted, at most.
-const RECOUNT: Duration = Duration::from_millis(100);
-
-/// How long each pop has a separate connection after the server has refused to track lists.
-const UNLIMITED: Duration = Duration::from_secs(60);
-
-/// How many connections block on pops, in a cluster.
-#[derive(Default)]
-struct Parked {
-    at_servers: HashMap<ServerId, usize>,
-    counted: Option<Instant>,
-    /// The user may not track lists, so each pop needs a connection.
-    unlimited_until: Option<Instant>,
-}
-
 /// The end of something that the task had started.
 enum Completed {
     BlockingPop {
@@ -105,7 +89,7 @@ pub(super) struct Task {
     outbox: Outbox<Payloads>,
     /// What left the outbox unread.
     unread: mpsc::UnboundedReceiver<Payloads>,
-    kinds: HashMap<Kind, PopsOfKind, BuildHasherDefault<Hashed>>,
+    kinds: Kinds,
     tracked: Tracked,
     blocked: BlockedLists,
     parked: Parked,
@@ -145,7 +129,7 @@ impl Task {
             mailbox,
             outbox,
             unread,
-            kinds: HashMap::default(),
+            kinds: Kinds::default(),
             tracked,
             blocked,
             parked: Parked::default(),
@@ -229,7 +213,7 @@ impl Task {
                 let outcome = match outcome {
                     // The next one blocks on a separate connection.
                     PopOutcome::Failed(OpError::Server(why)) if why.starts_with(UNTRACKED) => {
-                        self.parked.unlimited_until = Some(Instant::now() + UNLIMITED);
+                        self.parked.on_untracked();
                         PopOutcome::NotSent
                     }
                     outcome => outcome,
@@ -296,7 +280,7 @@ impl Task {
         let Some(pops) = self.kinds.get_mut(kind) else { return };
         let actions = pops.dispatcher.next_actions();
         let blocks = actions.iter().any(|action| matches!(action, Action::Block { .. }));
-        let may_park = !blocks || self.may_park(kind);
+        let may_park = !blocks || self.parked.has_room(&self.conn, kind, &self.kinds);
         let Some(pops) = self.kinds.get_mut(kind) else { return };
         for action in actions {
             let (conn, kind) = (self.conn.in_slot(kind.slot(&self.conn)), kind.clone());
@@ -381,29 +365,6 @@ impl Task {
                 Completed::ConfirmTimer { kind }
             }));
         }
-    }
-
-    /// Whether pops of this kind may block on a separate connection.
-    fn may_park(&mut self, kind: &Kind) -> bool {
-        let Kind::Take(_, Some(_)) = kind else { return true };
-        let is_unlimited = self.parked.unlimited_until.is_some_and(|until| Instant::now() < until);
-        if is_unlimited || self.kinds.get(kind).is_some_and(|pops| pops.parked() > 0) {
-            return true;
-        }
-        if self.parked.counted.is_none_or(|counted| counted.elapsed() > RECOUNT) {
-            self.parked.counted = Some(Instant::now());
-            self.parked.at_servers.clear();
-            for (kind, pops) in &self.kinds {
-                if let Some(slot) = kind.slot(&self.conn) {
-                    *self.parked.at_servers.entry(self.conn.in_slot(Some(slot)).own_server()).or_default() +=
-                        pops.parked();
-                }
-            }
-        }
-        let Some(slot) = kind.slot(&self.conn) else { return true };
-        let parked = self.parked.at_servers.entry(self.conn.in_slot(Some(slot)).own_server()).or_default();
-        *parked += 1;
-        *parked <= PARKED
     }
 
     fn confirm_claims(&mut self, kind: &Kind) {

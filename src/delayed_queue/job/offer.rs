@@ -354,8 +354,8 @@ impl<R> JobOffer<R> {
     /// Sends a header with the job: what the handler reads by
     /// [`Context::header`](crate::worker::Context::header) or [`Delivery::header`](crate::Delivery::header),
     /// for example the id of a trace. Call [`Offer::id`] before it. The list of ready payloads has nothing
-    /// but payloads, so headers wait beside it, under the SHA-1 of the payload. A payload without an id has
-    /// none.
+    /// but payloads, so headers wait beside it, under the SHA-1 of the payload and with the id. A payload
+    /// without an id has none.
     ///
     /// A name has 1 to 255 letters of ASCII, digits, `-`, `_` or `.`; a value is any text. All of them
     /// together have up to 1,024 bytes, with 3 for the lengths of each. A second header of the same name

@@ -147,7 +147,7 @@ struct Play {
     book: Book,
     ids: usize,
     lease: Duration,
-    /// Whether what a cancel has removed cannot come back, as from a taker.
+    /// Whether what was cancelled or replaced cannot come back, as from a taker.
     removals_last: bool,
     stop: CancellationToken,
 }
@@ -184,7 +184,7 @@ impl Play {
             }
             _ => {}
         }
-        let replaces = random.bool();
+        let (replaces, begun) = (random.bool(), Instant::now());
         let answer = if replaces {
             let ending = Ending::OfId(id.to_owned(), number);
             let has_ended = |offered: &Offered| matches!(offered, Offered::Replaced(_));
@@ -199,6 +199,9 @@ impl Play {
             }
             Ok(Offered::Replaced(_)) => {
                 self.book.did("replaced");
+                if self.removals_last && self.book.removed(id, begun) {
+                    self.book.did("certainly replaced");
+                }
                 self.book.stored(number);
             }
             Ok(other) => {

@@ -15,7 +15,7 @@ pub(super) struct Job {
     refused: bool,
     /// Something has ended it, or may have.
     may_be_over: bool,
-    /// Whether a cancel has certainly removed it, if nothing else had ended it.
+    /// Whether a cancel or another job has certainly removed it, if nothing else had ended it.
     is_removed: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Ended {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Book(Arc<Mutex<Pages>>);
 
-pub(super) const DEEDS: [&str; 16] = [
+pub(super) const DEEDS: [&str; 17] = [
     "stored",
     "kept",
     "replaced",
@@ -65,6 +65,7 @@ pub(super) const DEEDS: [&str; 16] = [
     "rejected",
     "cancelled",
     "certainly removed",
+    "certainly replaced",
     "cancel requested",
     "told to end",
     "letter removed",
@@ -74,7 +75,7 @@ pub(super) const DEEDS: [&str; 16] = [
     "taken by Redisson",
 ];
 /// Those of plans without Redisson.
-pub(super) const OWN: usize = 14;
+pub(super) const OWN: usize = 15;
 
 impl Ending {
     fn covers(&self, number: i64, job: &Job) -> bool {
@@ -167,8 +168,8 @@ impl Book {
         self.pages().jobs.get_mut(&number).expect("it was offered").refused = true;
     }
 
-    /// A cancel that began then has removed what had this id, and was not in flight. So no job is delivered
-    /// any more that was stored before; unless there are takers, from whom payloads may come back. Returns
+    /// A call that began then has cancelled or replaced what had this id, and was not in flight. So no job is
+    /// delivered any more that was stored before; unless there are takers, from whom payloads may come back. Returns
     /// whether there was one.
     pub(super) fn removed(&self, id: &str, begun: Instant) -> bool {
         let is_one =
@@ -209,7 +210,7 @@ impl Book {
         // A payload that was taken and given back may have lost both in between, by a sweep.
         let may_be_bare = !pages.is_live(number, true) && id.is_none() && header.is_none();
         if is_removed && !is_over {
-            pages.wrong.push(format!("{number} was cancelled, and is delivered"));
+            pages.wrong.push(format!("{number} was cancelled or replaced, and is delivered"));
         }
         if refused {
             pages.wrong.push(format!("{number} was refused, and is delivered"));
