@@ -169,8 +169,8 @@ impl Book {
     }
 
     /// A call that began then has cancelled or replaced what had this id, and was not in flight. So no job is
-    /// delivered any more that was stored before; unless there are takers, from whom payloads may come back. Returns
-    /// whether there was one.
+    /// delivered any more that was stored before; unless there are takers, from whom payloads may come back.
+    /// Returns whether there was one.
     pub(super) fn removed(&self, id: &str, begun: Instant) -> bool {
         let is_one =
             |job: &&mut Job| job.id.as_deref() == Some(id) && job.stored.is_some_and(|stored| stored < begun);

@@ -22,8 +22,8 @@ pub(super) enum Call {
     MayStore(i64),
     MayReplace(i64),
     MayCancel,
-    /// From then on, a poll may have taken the job before it was due, and lost the reply: sooner or later, the
-    /// job is pending again, or delivered.
+    /// From then on, a poll may have taken the job before it was due, and lost the reply. Then the job is
+    /// pending again, or delivered, sooner or later.
     MayPoll,
     /// Nothing was done.
     Nothing,
