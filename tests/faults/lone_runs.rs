@@ -277,9 +277,10 @@ async fn run(seed: u64) -> Result<String, String> {
     for _ in 0..STEPS {
         match random.u32(..10) {
             0..5 => replace(&mut services[random.usize(..PROCESSES)]),
-            // One that handles a run. The next one begins before anything else happens.
+            // One that handles a run. The next one begins before anything else happens. With each loss, a run
+            // waits for twice as long.
             5..7 => {
-                let told = until_told(&server, |told| told.handler.is_some()).await?;
+                let told = until_told(&server, |told| told.handler.is_some() && told.losses < 3).await?;
                 let one = services.iter_mut().find(|(name, _)| told.handler.as_ref() == Some(name));
                 replace(one.expect("it lives"));
                 let begun = read(&server)?.begun;
