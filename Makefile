@@ -92,7 +92,7 @@ soak: setup ## all seeded plans of faults, and random ones for a while; ten fail
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test detect hostile
 	REDELAY_FUZZ=2000000 cargo test --workspace --all-features --test codecs --test memory -- --nocapture made_up
 	REDELAY_ROUNDS=50 cargo test --workspace --all-features --test codecs -- --nocapture trees_of_classes
-	REDELAY_PLANS=200 cargo test --workspace --all-features --test faults -- --nocapture each_run_of_a_schedule lone_runs
+	REDELAY_SOAK=$(SECONDS) REDELAY_PLANS=200 cargo test --workspace --all-features --test faults -- --nocapture each_run_of_a_schedule lone_runs
 	REDELAY_PLANS=300 cargo test --workspace --all-features --test faults -- --nocapture never_stuck::held
 	REDELAY_ROUNDS=20 cargo test --workspace --all-features --test queues -- --nocapture held_races
 	REDELAY_DROPS=5000 cargo test --workspace --all-features --test faults -- --nocapture cancellation

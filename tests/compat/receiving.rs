@@ -20,6 +20,8 @@ const VERSIONS: [&str; 2] = ["4.7.0", "3.50.0"];
 struct Received {
     id: String,
     attempt: u64,
+    /// The id of a job that holds it.
+    job: Option<String>,
     value: Value,
 }
 
@@ -31,9 +33,11 @@ fn delivery(text: &str) -> Received {
     let delivery = parsed(text);
     let id = delivery["id"].as_str().unwrap_or_else(|| panic!("no delivery: {text}"));
     let attempt = delivery["attempt"].as_u64().expect("a number");
-    let printed = format!(r#"{{"id":"{id}","attempt":{attempt},"value":{}}}"#, delivery["value"]);
+    let job = delivery["job"].as_str().map(str::to_owned);
+    let field = job.as_ref().map(|job| format!(r#""job":"{job}","#)).unwrap_or_default();
+    let printed = format!(r#"{{"id":"{id}","attempt":{attempt},{field}"value":{}}}"#, delivery["value"]);
     assert_eq!(text, printed, "the fields, in their order");
-    Received { id: id.into(), attempt, value: delivery["value"].clone() }
+    Received { id: id.into(), attempt, job, value: delivery["value"].clone() }
 }
 
 fn receive(peer: &mut Peer) -> Received {

@@ -191,6 +191,107 @@ fn jobs_have_ids_and_policies() {
 }
 
 #[test]
+fn a_held_job_has_its_id_until_it_is_done() {
+    let server = Server::start();
+    let mut peer = Setup::new(&server.url()).rust();
+    peer.open("q");
+    let rust = &mut peer;
+    let held =
+        |rust: &mut Peer, value, millis, policy| rust.ask(&["jobheld", "q", "17", value, millis, policy]);
+    let cancel = |rust: &mut Peer| rust.ask(&["jobcancel", "q", "17"]);
+    let is = |rust: &mut Peer, state: &str| {
+        assert_eq!(rust.ask(&["jobstate", "q", "17"]), format!("\"{state}\""));
+    };
+    let until_ready = |rust: &mut Peer| {
+        until("it is ready", || rust.ask(&["jobstate", "q", "17"]) == "\"ready\"");
+    };
+    let received = |rust: &mut Peer, value: &str, attempt: u64| {
+        let got = receive(rust);
+        assert_eq!((&got.value, got.attempt, got.job.as_deref()), (&json!(value), attempt, Some("17")));
+        is(rust, "inflight");
+        got.id
+    };
+    is(rust, "none");
+    assert_eq!(cancel(rust), "false");
+    fails(&held(rust, "\"a\"", HOUR, "later"), "argument");
+
+    assert_eq!(held(rust, "\"a\"", HOUR, "replace"), "stored");
+    is(rust, "pending");
+    assert_eq!(held(rust, "\"x\"", "0", "keep"), "kept");
+    assert_eq!(held(rust, "\"b\"", HOUR, "replace"), "replaced");
+    assert_eq!(rust.ask(&["readall", "q"]), "[\"b\"]");
+    assert_eq!(cancel(rust), "true");
+    is(rust, "none");
+    assert_eq!((rust.ask(&["size", "q"]), cancel(rust)), ("0".into(), "false".into()));
+
+    assert_eq!(held(rust, "\"c\"", "0", "replace"), "stored");
+    until_ready(rust);
+    assert_eq!(held(rust, "\"x\"", "0", "keep"), "kept");
+    assert_eq!(held(rust, "\"d\"", HOUR, "replace"), "replaced");
+    is(rust, "pending");
+    assert_eq!(rust.ask(&["len", "q"]), "0");
+    assert_eq!(rust.ask(&["jobmove", "q", "17", "0"]), "true");
+    until_ready(rust);
+    assert_eq!(cancel(rust), "true");
+    is(rust, "none");
+    assert_eq!(rust.ask(&["len", "q"]), "0");
+
+    assert_eq!(held(rust, "\"e\"", "0", "replace"), "stored");
+    let id = received(rust, "e", 1);
+    assert_eq!(held(rust, "\"x\"", "0", "keep"), "kept");
+    assert_eq!(held(rust, "\"x\"", "0", "replace"), "running");
+    rust.tell(&["retry", "q", &id, "1"]);
+    assert_eq!(received(rust, "e", 2), id);
+    rust.tell(&["retry", "q", &id, HOUR]);
+    is(rust, "waiting");
+    assert_eq!(held(rust, "\"x\"", "0", "keep"), "kept");
+    assert_eq!(held(rust, "\"f\"", "0", "replace"), "replaced");
+    let other = received(rust, "f", 1);
+    assert!(other != id && rust.ask(&["inflight", "q"]) == "1");
+    rust.tell(&["retry", "q", &other, HOUR]);
+    assert_eq!(cancel(rust), "true");
+    is(rust, "none");
+    assert_eq!(rust.ask(&["inflight", "q"]), "0");
+
+    assert_eq!(held(rust, "\"g\"", "0", "keep"), "stored");
+    let id = received(rust, "g", 1);
+    rust.tell(&["reject", "q", &id, "no"]);
+    is(rust, "dead");
+    assert_eq!(held(rust, "\"x\"", "0", "keep"), "kept");
+    assert_eq!(held(rust, "\"h\"", "0", "replace"), "replaced");
+    assert_eq!(rust.ask(&["dead", "q"]), "[]");
+    let id = received(rust, "h", 1);
+    rust.tell(&["reject", "q", &id, "no"]);
+    assert_eq!(cancel(rust), "true");
+    is(rust, "none");
+    assert_eq!(rust.ask(&["dead", "q"]), "[]");
+
+    // One in flight is asked to end: it is acknowledged, or has no other attempt.
+    for settle in [&["ack"][..], &["retry", "1"], &["reject", "no"]] {
+        assert_eq!(held(rust, "\"i\"", "0", "replace"), "stored");
+        let id = received(rust, "i", 1);
+        for _ in 0..2 {
+            assert_eq!(cancel(rust), "\"requested\"");
+            is(rust, "inflight");
+        }
+        rust.tell(&[&[settle[0], "q", &id], &settle[1..]].concat());
+        is(rust, "none");
+        assert_eq!(cancel(rust), "false");
+    }
+    assert_eq!((rust.ask(&["inflight", "q"]), rust.ask(&["dead", "q"])), ("0".into(), "[]".into()));
+
+    // Several at once have their ids, too, and a job that does not hold its id has none.
+    assert_eq!(rust.ask(&["job", "q", "18", "\"k\"", "0", "keep"]), "stored");
+    assert_eq!(receive(rust).job, None);
+    assert_eq!(held(rust, "\"l\"", "0", "keep"), "stored");
+    until_ready(rust);
+    let many = parsed(&rust.ask(&["receivemany", "q", "2"]));
+    let jobs: Vec<_> = many.as_array().expect("an array").iter().map(|one| &one["job"]).collect();
+    assert_eq!(jobs, [&json!("17")]);
+    peer.quit();
+}
+
+#[test]
 fn a_schedule_runs_for_both_languages() {
     let server = Server::start();
     let url = server.url();
