@@ -356,20 +356,19 @@ impl DeadLetters {
     }
 
     async fn requeue_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<usize> {
-        let keys = &self.queue.keys;
         let MessageKeys { dead, dead_messages, messages, retries, channel, control, .. } = &self.keys;
-        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
+        let MessageKeys { jobs, notes, more_notes, .. } = &self.keys;
         let call = scripts::REQUEUE_DEAD
             .on(&[
                 dead,
                 dead_messages,
                 messages,
                 retries,
-                keys.scratch(),
+                self.queue.keys.scratch(),
                 channel,
-                &jobs,
-                &notes,
-                &more_notes,
+                jobs,
+                notes,
+                more_notes,
                 control,
             ])
             .args(ids);

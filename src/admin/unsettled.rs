@@ -514,11 +514,10 @@ impl Unsettled {
         which: &'static str,
         ids: impl IntoIterator<Item = Bytes>,
     ) -> Result<usize> {
-        let MessageKeys { messages, leases, retries, channel, .. } = &self.keys;
-        let keys = &self.queue.keys;
-        let (jobs, [notes, more_notes]) = (keys.jobs(), keys.notes());
+        let MessageKeys { messages, leases, retries, channel, jobs, notes, more_notes, .. } = &self.keys;
+        let scratch = self.queue.keys.scratch();
         let call = scripts::REMOVE_MESSAGE
-            .on(&[messages, leases, retries, keys.scratch(), channel, &jobs, &notes, &more_notes])
+            .on(&[messages, leases, retries, scratch, channel, jobs, notes, more_notes])
             .arg(what)
             .arg(which)
             .args(ids);

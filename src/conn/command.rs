@@ -29,7 +29,7 @@ pub(crate) struct Command {
     pub(super) args: Vec<Bytes>,
     pub(super) is_tagged: bool,
     repeats: Repeats,
-    /// Room for numbers. A call has twenty of them, and its tries copy their places only.
+    /// Room for numbers: one allocation for all of them, which the copies of the arguments share.
     room: BytesMut,
 }
 

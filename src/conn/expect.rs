@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 
-use super::Reply;
 use super::reply::{Frame, NoReply};
+use super::{OpError, Reply};
 
 /// The error text for a reply that does not fit its command.
 pub(super) const FOREIGN: &str = "the reply belongs to another command";
@@ -28,8 +28,12 @@ pub(super) enum Expect {
     /// An array of this many strings.
     Strings(usize),
     StringsOrNil(usize),
-    /// An array that begins with this number.
-    Tagged(i64),
+    /// An array that begins with this number. A script whose text was sent is not unknown; other errors
+    /// cannot be told from those of another command.
+    Tagged {
+        tag: i64,
+        has_text: bool,
+    },
     /// An array of any length, of strings and nils.
     OptionalStrings,
     /// An array, maps, or nil.
@@ -75,8 +79,16 @@ impl Expect {
     /// The reply in a frame, if it is one of these.
     pub(super) fn read(&self, frame: Frame) -> Result<Reply, NoReply> {
         let reply = match self {
-            Self::OfSentinel => Reply::of_sentinel(frame)?,
-            _ => Reply::of_frame(frame)?,
+            Self::OfSentinel => Reply::of_sentinel(frame),
+            _ => Reply::of_frame(frame),
+        };
+        let reply = match (reply, self) {
+            (Err(NoReply::Error(OpError::Server(why))), Self::Tagged { has_text: true, .. })
+                if why.starts_with("NOSCRIPT") =>
+            {
+                return Err(NoReply::Impossible(FOREIGN));
+            }
+            (reply, _) => reply?,
         };
         if self.fits(&reply) { Ok(reply) } else { Err(NoReply::Impossible(FOREIGN)) }
     }
@@ -97,7 +109,7 @@ impl Expect {
             (Self::OptionalStrings, Reply::Array(items)) => {
                 items.iter().all(|item| matches!(item, Reply::Bytes(_) | Reply::Nil))
             }
-            (Self::Tagged(tag), Reply::Array(items)) => items.first() == Some(&Reply::Int(*tag)),
+            (Self::Tagged { tag, .. }, Reply::Array(items)) => items.first() == Some(&Reply::Int(*tag)),
             _ => false,
         }
     }
@@ -144,9 +156,10 @@ mod tests {
 
     #[test]
     fn a_tag_is_the_first_element() {
-        let tagged = |items: Vec<Reply>| Expect::Tagged(7).fits(&Reply::Array(items));
+        let expect = Expect::Tagged { tag: 7, has_text: false };
+        let tagged = |items: Vec<Reply>| expect.fits(&Reply::Array(items));
         assert!(tagged(vec![Reply::Int(7)]) && tagged(vec![Reply::Int(7), Reply::Nil]));
         assert!(!tagged(vec![]) && !tagged(vec![Reply::Int(8), Reply::Int(7)]));
-        assert!(!tagged(vec![Reply::Bytes("7".into())]) && !Expect::Tagged(7).fits(&Reply::Int(7)));
+        assert!(!tagged(vec![Reply::Bytes("7".into())]) && !expect.fits(&Reply::Int(7)));
     }
 }

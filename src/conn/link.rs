@@ -222,7 +222,7 @@ impl Link {
         let expect = if command.is_tagged {
             let tag = TAG.fetch_add(1, Ordering::Relaxed);
             args.push(tag.to_string().into());
-            Expect::Tagged(tag.into())
+            Expect::Tagged { tag: tag.into(), has_text: command_name == "EVAL" }
         } else {
             Expect::of(command_name, &args)
         };
@@ -236,16 +236,7 @@ impl Link {
         let error = match executed {
             Ok(frame) => {
                 self.silence.replied(self.micros(), at);
-                let reply = match expect.read(frame) {
-                    // The text is with it. Other errors cannot be told from those of another command.
-                    Err(NoReply::Error(OpError::Server(why)))
-                        if command_name == "EVAL" && why.starts_with("NOSCRIPT") =>
-                    {
-                        Err(NoReply::Impossible(FOREIGN))
-                    }
-                    reply => reply,
-                };
-                let mut reply = self.check(reply, session);
+                let mut reply = self.check(expect.read(frame), session);
                 if let (None, Err(error)) = (&self.shared.topology, &mut reply) {
                     error.end_without_cluster();
                 }

@@ -20,8 +20,8 @@ use crate::wire::keys::Keys;
 
 /// How long one blocking pop blocks. An endless pop would not notice that the server is gone.
 const SLICE: Duration = Duration::from_secs(10);
-/// The same for a pop that nothing can interrupt: the server lacks `CLIENT ID` or
-/// `CLIENT UNBLOCK`, or the user the permission. A payload in another list waits for so long.
+/// The same for a pop that nothing can interrupt: the server lacks `CLIENT ID` or `CLIENT UNBLOCK`, or the
+/// user the permission. A payload in another list waits for so long.
 const SHORT_SLICE: Duration = Duration::from_millis(500);
 /// The same for a pop that only looks whether its lists have a payload.
 const GLANCE: Duration = Duration::from_millis(10);
@@ -154,6 +154,7 @@ impl BlockingPop {
             Kind::Receive { source, inbox } => move_to_inbox("BLMOVE", source, inbox),
         };
         match slice {
+            // Nearly all of them. To print a fraction costs more than the rest of the command.
             SLICE => command.number(SLICE.as_secs()),
             part => command.arg(part.as_secs_f64().to_string()),
         }

@@ -145,7 +145,7 @@ impl Task {
         let mut closing_idle = interval(KEEP);
         let mut changed: HashSet<Kind, BuildHasherDefault<Hashed>> = HashSet::default();
         let (mailbox, stop) = (self.mailbox.clone(), self.stop.clone());
-        // They stay: what waits anew in each round would go into its list, and out of it, each time.
+        // These futures are kept between rounds, because registering a new waiter in each round costs more.
         let (mut arrived, mut stopping) = (pin!(mailbox.arrived()), pin!(stop.cancelled()));
         loop {
             // Every branch is cancel safe: channels, the mailbox, a timer, and futures that stay in the set.

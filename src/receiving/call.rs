@@ -133,9 +133,7 @@ impl Turn {
         }
         call.idempotent()
     }
-}
 
-impl Turn {
     /// The numbers of a call. One argument costs the client and the server less than eleven.
     fn numbers(
         &self,

@@ -107,7 +107,7 @@ impl Task {
     /// is.
     pub(super) async fn run(mut self, end: CancellationToken, stop: CancellationToken) {
         let (waiting, announced) = (self.waiting.clone(), self.announced.clone());
-        // They stay: what waits anew in each round would go into its list, and out of it, each time.
+        // These futures are kept between rounds, because registering a new waiter in each round costs more.
         let mut changed = pin!(waiting.changed());
         let (mut retry, mut cancelled) = (pin!(announced.retry()), pin!(announced.cancelled()));
         let mut closing = pin!(self.pops.stopping().clone().cancelled_owned());

@@ -51,13 +51,13 @@ end
 local length, waiting = redis.call('LLEN', KEYS.target), redis.call('LLEN', KEYS.inbox)
 local scan_till = nil
 
--- A cursor, and how many of what is behind it an earlier call has looked at.
+-- The cursor of a scan, and how many of the fields from there on an earlier call has checked.
 local function place(text)
     local from, passed = string.match(text or '', '^(%d+):?(%d*)$')
     return is_cursor(from) and from or '0', tonumber(passed) or 0
 end
 
--- Then the next call goes on here. If it went on behind what was read, each pass would look at the same first ones.
+-- If so, the next call continues here. If it skipped what was read and not checked, each pass would check the same first fields.
 local function has_scanned_long()
     return scan_till and spent() > scan_till
 end

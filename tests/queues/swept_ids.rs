@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use redelay::DelayedQueue;
 use redelay_fixture::Server;
-use redelay_support::script;
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, MESSAGES, MORE_NOTES, NOTES, ORDERED_LIST, TARGET,
-    TIMEOUT_SET, still_text_queues,
+    TIMEOUT_SET, script, still_text_queues,
 };
 
 /// Far more than one call looks for in the ready list.

@@ -61,7 +61,6 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
 
 /// The scripts that other clients call are those of today.
 #[test]
-#[ignore = "long, make soak"]
 fn a_tiny_run_of_offers_drains_and_one_caller_measures_everything() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))

@@ -161,7 +161,7 @@ async fn play(plan: &Plan) -> Result<Report, String> {
         sleep(step.after).await;
         let begun = Instant::now();
         if matches!(step.fault, Fault::Inject(Injected::Reply(_))) {
-            book.is_misled();
+            book.mislead();
         }
         way.suffer(step.fault, step.lasts, &Ledger::default(), &mut hits).await;
         if step.fault == Fault::Delete(Key::Jobs) {
@@ -234,7 +234,7 @@ async fn deliver(server: &Server, last: &Work) {
         until_async_within(MINUTE, "what was received is settled", is_settled).await;
         let unconfirmed = || Ledger::default().unconfirmed(server);
         let have_come = || async {
-            last.book.may_miss_pops() || unconfirmed().iter().all(|number| last.book.has_seen(*number))
+            last.book.is_misled() || unconfirmed().iter().all(|number| last.book.has_seen(*number))
         };
         until_async_within(MINUTE, "what was popped arrives", have_come).await;
     };

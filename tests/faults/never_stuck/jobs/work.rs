@@ -180,12 +180,12 @@ impl Book {
     }
 
     /// From now on, a call that was refused may have been executed.
-    pub(super) fn is_misled(&self) {
+    pub(super) fn mislead(&self) {
         self.pages().is_misled = true;
     }
 
-    /// Whether what was popped may never arrive.
-    pub(super) fn may_miss_pops(&self) -> bool {
+    /// Whether a call that was refused may have been executed, so that what it popped never arrives.
+    pub(super) fn is_misled(&self) -> bool {
         self.pages().is_misled
     }
 
