@@ -95,7 +95,7 @@ soak: setup ## all seeded plans of faults, and random ones for a while; ten fail
 	REDELAY_SOAK=$(SECONDS) REDELAY_PLANS=200 cargo test --workspace --all-features --test faults -- --nocapture each_run_of_a_schedule lone_runs
 	REDELAY_PLANS=300 cargo test --workspace --all-features --test faults -- --nocapture never_stuck::held
 	REDELAY_ROUNDS=20 cargo test --workspace --all-features --test queues -- --nocapture held_races
-	REDELAY_DROPS=5000 cargo test --workspace --all-features --test faults -- --nocapture cancellation
+	REDELAY_DROPS=5000 cargo test --workspace --all-features --test faults -- --nocapture dropped_futures
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults fleets -- --nocapture
@@ -225,7 +225,7 @@ unpacked: ## builds the tests and the documentation of both packages outside of 
 two-versions: ## today's redelay beside an older one on one queue, under faults (builds the older one once, minutes); OLD=<commit>
 	scripts/two-versions.sh $(OLD)
 
-release-check: ## what must hold before a release: docs/design/releasing.md; PUBLISH=1 as for a real one, without uploading
+release-check: ## what must hold before a release: docs/releasing.md; PUBLISH=1 as for a real one, without uploading
 	scripts/release-check.py $(if $(PUBLISH),--publish)
 	@set -e; for check in deny features msrv minimal windows fuzz-check docs book package unpacked two-versions; do \
 		echo "== make $$check"; $(MAKE) --no-print-directory $$check PACKAGE_FLAGS="$(PACKAGE_FLAGS)"; \

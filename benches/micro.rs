@@ -23,7 +23,7 @@ use redelay::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use private::transfer::schedule::{Next, Schedule, Transferred};
+use private::transfer::schedule::{Next, Schedule, Moved};
 use private::wire::entry::{self, EntryFormat};
 
 fn main() {
@@ -79,7 +79,7 @@ fn wake(bencher: Bencher, queues: u64) {
             match schedule.next(now) {
                 Next::Run(queue) => {
                     let head = Some(now + Duration::from_secs(3_600));
-                    return schedule.finished(queue, now, Transferred { head, transferred: true, clock: 0 });
+                    return schedule.finished(queue, now, Moved { head, transferred: true, clock: 0 });
                 }
                 Next::Sleep(until) => now = until,
                 Next::Idle => unreachable!("there are queues"),

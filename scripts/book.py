@@ -21,6 +21,8 @@ PARTS = {
     "Java": ["deprecated", "from-redisson", "migrating", "codecs", "java-classes"],
     "Inside": ["keys", "benchmarks/README", "benchmarks/notes", "benchmarks/failover", "benchmarks/size"],
 }
+# With the design.
+PROJECT = ["docs/releasing.md", "SECURITY.md", "CHANGELOG.md"]
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
@@ -42,10 +44,10 @@ def main():
     source.mkdir(parents=True)
     design = sorted(path.stem for path in (ROOT / "docs/design").glob("*.md"))
     pages = {f"docs/{page}.md" for part in PARTS.values() for page in part}
-    missing = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - pages
+    missing = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - pages - set(PROJECT)
     if missing:
         sys.exit(f"book.py: {', '.join(sorted(missing))} has no place in the book")
-    pages |= {f"docs/design/{topic}.md" for topic in design} | {"DESIGN.md", "SECURITY.md", "CHANGELOG.md"}
+    pages |= {f"docs/design/{topic}.md" for topic in design} | {"DESIGN.md", *PROJECT}
 
     def rewritten(page, prose):
         def link(found):
@@ -79,7 +81,7 @@ def main():
         summary += f"\n# {part}\n\n" + "".join(f"- {add(f'docs/{name}.md')}\n" for name in names)
     summary += f"\n# Project\n\n- {add('DESIGN.md')}\n"
     summary += "".join(f"  - {add(f'docs/design/{topic}.md')}\n" for topic in design)
-    summary += "".join(f"- {add(page)}\n" for page in ("SECURITY.md", "CHANGELOG.md"))
+    summary += "".join(f"- {add(page)}\n" for page in PROJECT)
     (source / "SUMMARY.md").write_text(summary)
     for picture in (ROOT / "docs/benchmarks").glob("*.svg"):
         shutil.copy(picture, source / "benchmarks")

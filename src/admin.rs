@@ -56,4 +56,4 @@ pub use unsettled::{Unsettled, UnsettledMessage};
 
 /// A place in a sorted set: a score as the server wrote it, and a member. Both are empty in front of the
 /// first one.
-type Cursor = [Bytes; 2];
+type SetCursor = [Bytes; 2];

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::time::sleep;
 
 use crate::conn::{Command, Conn, OpError, Reply};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::scripts::Call;
 use crate::wire::id;
 use crate::wire::keys::Keys;
@@ -50,7 +50,7 @@ pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, 
             Err(OpError::Server(_)) if attempts > 0 && refusals < REFUSALS => refusals += 1,
             result => return result,
         }
-        sleep(backoff(attempts)).await;
+        sleep(pause_after(attempts)).await;
         attempts += 1;
     }
 }
@@ -62,8 +62,8 @@ pub(crate) async fn confirm(conn: &Conn, keys: &Keys, ids: Vec<ClaimId>) {
         for attempt in 0.. {
             let command = Command::new("HDEL").arg(keys.claims().clone()).args(ids.iter().cloned());
             match conn.call(&command.idempotent()).await {
-                Err(OpError::Unknown(_) | OpError::NotExecuted(_)) => sleep(backoff(attempt)).await,
-                Err(OpError::Server(_)) if attempt < REFUSALS => sleep(backoff(attempt)).await,
+                Err(OpError::Unknown(_) | OpError::NotExecuted(_)) => sleep(pause_after(attempt)).await,
+                Err(OpError::Server(_)) if attempt < REFUSALS => sleep(pause_after(attempt)).await,
                 _ => break,
             }
         }

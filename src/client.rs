@@ -269,7 +269,7 @@ impl Client {
     /// # Examples
     /// ```no_run
     /// # async fn example(client: redelay::Client) {
-    /// let orders = client.pump("orders"); // Due entries of this queue move, whoever offers and takes.
+    /// let orders = client.pump("orders"); // Due entries of this queue move, whichever clients offer and take.
     /// # drop(orders);
     /// # }
     /// ```

@@ -1,5 +1,6 @@
 //! `Delivery`: a message that this process has, until it is settled.
 
+mod backoff;
 mod settle;
 
 use std::fmt::{self, Display};
@@ -13,7 +14,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use tokio::time::Instant;
 
-use crate::backoff::Backoff;
 use crate::error::{Error, Result};
 use crate::queue::Queue;
 use crate::receiving::{Claim, PendingReceive, Receiving, Settlement};
@@ -21,6 +21,7 @@ use crate::telemetry::events::Span;
 use crate::wire::job::{JobData, TRACEPARENT};
 use crate::wire::message::MessageId;
 use crate::wire::time;
+pub use backoff::Backoff;
 use settle::{Open, answered, cut, settle, settle_after, settle_by};
 
 /// A message that was received, until it is settled.

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::claims::{self, ClaimId, KEPT_MS};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::outbox::{Held, Outbox};
-use crate::pacing::{self, backoff};
+use crate::pacing::{self, pause_after};
 use crate::scripts;
 use crate::telemetry::events;
 use crate::wire::entry;
@@ -211,7 +211,7 @@ impl Polled {
                         if !std::mem::replace(&mut failing, true) {
                             events::return_to_list_failing(&self.keys, &error);
                         }
-                        sleep(backoff(attempt)).await;
+                        sleep(pause_after(attempt)).await;
                     }
                 }
             }

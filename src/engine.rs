@@ -9,14 +9,14 @@ use bytes::Bytes;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::announcements::Announced;
+use crate::announcements::{Announced, Following};
 use crate::conn::{Conn, OpError};
 use crate::early_polls::EarlyPolls;
 use crate::pacing::{at_most, within};
 use crate::pops::Pops;
 use crate::scripts;
 use crate::telemetry::events;
-use crate::transfer::{self, RetryWatch, Transfer, Watch};
+use crate::transfer::{self, Transfer, Watch};
 use crate::wire::keys::Keys;
 
 /// Maps the name of a queue to its name on the server.
@@ -179,8 +179,8 @@ impl Engine {
     }
 
     /// Tells a receiver of the retries that are announced for these keys, until the guard is dropped.
-    pub(crate) fn follow_retries(&self, keys: &Keys, receiver: &Arc<Announced>) -> RetryWatch {
-        self.listening.follow_retries(keys.of_messages().channel, receiver)
+    pub(crate) fn follow_retries(&self, keys: &Keys, receiver: &Arc<Announced>) -> Following {
+        self.listening.follow_retries(keys.of_messages().channel, receiver.clone())
     }
 
     /// Transfers a queue while the guard exists. `None` if this client does not transfer, or a cluster cannot

@@ -1,11 +1,12 @@
 //! `Inspector`: looks into the queues of a server, of Redisson and of redelay, with plain commands that only
 //! read.
 //!
-//! `find` finds queues, `overview` counts what is in them, and a file for each place reads what is there:
+//! `find` finds queues, `overview` counts what is in them, and a file for each kind of row reads what is there:
 //! `pending`, `entries`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through `look`,
-//! and go on behind a [`Place`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server`,
-//! `settings` and `sentinels` are of the servers.
+//! and go on behind a [`Cursor`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server`,
+//! `server_settings` and `sentinels` are of the servers.
 
+mod cursor;
 mod details;
 mod due;
 mod entries;
@@ -17,8 +18,8 @@ mod look;
 mod messages;
 mod orphans;
 mod overview;
+mod page_size;
 mod pending;
-mod place;
 mod pops;
 mod quarantine;
 mod ready;
@@ -26,8 +27,7 @@ mod scan;
 mod schedules;
 mod sentinels;
 mod server;
-mod settings;
-mod size;
+mod server_settings;
 mod sorted;
 mod unknown;
 mod watch;
@@ -35,6 +35,7 @@ mod watch;
 use std::fmt;
 use std::sync::Arc;
 
+pub use cursor::Cursor;
 pub use details::Details;
 pub use due::DueCount;
 pub use entries::ListedEntry;
@@ -45,11 +46,10 @@ pub use leftovers::{Leftover, LeftoverKind};
 pub use orphans::Orphans;
 pub use overview::Overview;
 pub use pending::PendingEntry;
-pub use place::Place;
 pub use ready::ReadyPayload;
 pub use sentinels::Sentinel;
 pub use server::{Role, Server};
-pub use settings::{ClusterState, Settings};
+pub use server_settings::{ClusterState, ServerSettings};
 pub use unknown::Unknown;
 pub use watch::{Happening, Happenings};
 
@@ -73,7 +73,7 @@ use crate::engine::Engine;
 /// [`ClientBuilder::name_mapper`](crate::client::ClientBuilder::name_mapper), and not necessarily text.
 ///
 /// # Pages
-/// Each method that reads entries takes a [`Place`] to go on behind, and a limit. What stays where it is gets
+/// Each method that reads entries takes a [`Cursor`] to go on behind, and a limit. What stays where it is gets
 /// returned once, whatever others take or offer meanwhile.
 ///
 /// # Unknown is not zero

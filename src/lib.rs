@@ -233,7 +233,6 @@ mod schedules;
 mod scripts;
 mod wire;
 // Shared by all of the above.
-mod backoff;
 mod driver;
 mod error;
 mod leases;

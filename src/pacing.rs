@@ -102,12 +102,12 @@ pub(crate) async fn at_most(time: Duration, future: impl Future<Output = ()>) {
 
 /// The pause after this number of failures in a row: 10 ms, doubled each time up to a second, minus up to
 /// half of it at random.
-pub(crate) fn backoff(failures: u32) -> Duration {
-    backoff_with(failures, fastrand::f64())
+pub(crate) fn pause_after(failures: u32) -> Duration {
+    pause_after_with(failures, fastrand::f64())
 }
 
 /// The same, with a number from 0 to 1 instead of chance.
-pub(crate) fn backoff_with(failures: u32, chance: f64) -> Duration {
+pub(crate) fn pause_after_with(failures: u32, chance: f64) -> Duration {
     const FIRST: Duration = Duration::from_millis(10);
     const LAST: Duration = Duration::from_secs(1);
     FIRST.saturating_mul(1 << failures.min(10)).min(LAST).mul_f64(0.5 + chance / 2.0)

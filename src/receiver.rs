@@ -14,7 +14,7 @@ use crate::receiving::{Claim, Destination, Receiving, Settings};
 use crate::wire::message::{DeadMode, Policy};
 use crate::wire::time;
 
-pub use crate::backoff::Backoff;
+pub use crate::delivery::Backoff;
 pub use crate::wire::message::MessageId;
 pub use stream::DeliveryStream;
 
@@ -584,8 +584,8 @@ impl<T: 'static> Receiver<T> {
 
     /// Sends dead letters to this queue as bare payloads: elements of a Redisson `RBlockingQueue`, which Java
     /// can read. A receiver with this setting does this in a second step; until then they are in
-    /// [`BlockingQueue::dead_letters`]. One that somebody cancels, replaces or removes in the middle of that
-    /// may be sent, too.
+    /// [`BlockingQueue::dead_letters`]. One that another client cancels, replaces or removes in the middle of
+    /// that may be sent, too.
     ///
     /// # Examples
     /// ```no_run

@@ -42,13 +42,12 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::announcements::Announced;
+use crate::announcements::{Announced, Following};
 use crate::conn::OpError;
 use crate::driver::{Caller, Driver, LOOK, poll_answer};
 use crate::engine::Engine;
 use crate::telemetry::events::Span;
 use crate::telemetry::{QueueCounters, Taker};
-use crate::transfer::RetryWatch;
 use crate::wire::keys::Keys;
 pub(crate) use call::Settings;
 pub(crate) use claim::{Claim, Settled, Settlement};
@@ -65,7 +64,7 @@ pub(crate) struct Receiving {
     keys: Keys,
     counters: Arc<QueueCounters>,
     command_timeout: Duration,
-    _retries: RetryWatch,
+    _retries: Following,
     _end: DropGuard,
 }
 

@@ -81,7 +81,7 @@ scripts! {
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "be76a84ea31d096459efdfc1f8a0d11aeaa75446",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes, ordered_list, rebuild],
-        ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/list_again", "reschedule_job"];
+        ["parts/entry", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/list_again", "parts/reschedule", "reschedule_job"];
     READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
     CHANGE_SCHEDULE: "3945c3973b33050ee3cf9e89dafe135b307a398d",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control, target, inbox],
@@ -90,7 +90,7 @@ scripts! {
     CANCEL: "805e01ab730b4bcae82c997ac5d10a6f25de53ef",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
-    RESCHEDULE: "75355320e73e12b270aad8fd7d7272fa9a96158f", [timeout_set, channel, jobs, notes, more_notes, ordered_list, rebuild], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/list_again", "reschedule"];
+    RESCHEDULE: "75355320e73e12b270aad8fd7d7272fa9a96158f", [timeout_set, channel, jobs, notes, more_notes, ordered_list, rebuild], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/list_again", "parts/reschedule", "reschedule"];
     POLL: "20a1d3bbd37d8d3ae7520a2502160030228fd16d",
         [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];

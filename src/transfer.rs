@@ -20,7 +20,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::announcements::Announced;
+use crate::announcements::{Announced, Following};
 use crate::conn::Conn;
 use crate::wire::keys::Keys;
 pub(crate) use all_due::all_due;
@@ -75,23 +75,12 @@ impl Transfer {
     }
 
     /// Tells a receiver of the retries that are announced on a channel, until the guard is dropped.
-    pub(crate) fn follow_retries(&self, channel: Bytes, receiver: &Arc<Announced>) -> RetryWatch {
+    pub(crate) fn follow_retries(&self, channel: Bytes, receiver: Arc<Announced>) -> Following {
         let _ = self.0.send(Request::Follow(channel.clone(), receiver.clone()));
-        RetryWatch { channel, receiver: receiver.clone(), requests: self.0.clone() }
-    }
-}
-
-/// Keeps a receiver informed of retries for as long as it lives.
-#[derive(Debug)]
-pub(crate) struct RetryWatch {
-    channel: Bytes,
-    receiver: Arc<Announced>,
-    requests: mpsc::UnboundedSender<Request>,
-}
-
-impl Drop for RetryWatch {
-    fn drop(&mut self) {
-        let _ = self.requests.send(Request::Unfollow(self.channel.clone(), self.receiver.clone()));
+        let requests = self.0.clone();
+        Following::until_dropped(move || {
+            let _ = requests.send(Request::Unfollow(channel, receiver));
+        })
     }
 }
 

@@ -7,6 +7,7 @@ runs this.
 
   tests/run.py [redis-6.2 valkey-9.1 ...]   the servers beside the one on PATH
   tests/run.py --only queues [...]          only the programs of these names, with these servers
+  tests/run.py --each [...]                 what no server changes, too, with each of these servers
 
 Goes on after a failure, and fails at the end: it says then once more which tests have failed, and why. `.ci/run` prints
 that ($SUMMARY) as the last of all.
@@ -57,13 +58,21 @@ NOT_ON_A_CLUSTER = {
         "overdue::queues_in_many_slots_are_all_looked_at", "overdue::a_silent_master_delays_no_look_at_others",
     ],
 }
-# Modules about the client or the command alone, whichever server answers. They run with one server each, by turns; the first
-# of a program with the one on PATH, which has TLS.
+# Modules about the client or the command, whichever server answers: what the servers themselves do is in `scripts`, and in the
+# modules that are not here. They run with one server each, by turns; the first of a program with the one on PATH, which has TLS.
+# With --each, they run with each server (`make soak`).
 WITH_ONE_SERVER = {
-    "cli": ["offline", "top", "schemas", "prometheus", "names", "answers"],
-    "connections": ["tls", "bad_settings", "credentials"],
+    "cli": [
+        "offline", "top", "schemas", "prometheus", "names", "answers", "connecting", "exporting", "failures", "pumping", "watching",
+    ],
+    "connections": ["tls", "bad_settings", "credentials", "connection_errors", "silent_links", "timeouts"],
     "faults": [
         "early_polls", "many_takers", "give_back", "runtimes", "shutdown", "signals", "slow_links", "stop_taking", "processes",
+        "lost_replies", "offered_once", "leases", "deliveries", "dying",
+    ],
+    "queues": [
+        "announced", "handlers", "held_races", "lone_callers", "lone_runs", "message_costs", "offer_batches", "partitions", "pumps",
+        "receiver_costs", "retries", "schedules", "send", "services", "traces", "waiting_receivers", "workers",
     ],
 }
 # What takes long begins early. Of the others, the order does not matter.
@@ -113,7 +122,7 @@ def build():
             yield Program(target["kind"][0], target["name"], folder, message["executable"])
 
 
-def jobs(programs, others):
+def jobs(programs, others, is_each):
     def job(name, program, without=(), **environment):
         rank = LONG.index(program.name) if program.name in LONG and program.kind == "test" else len(LONG)
         command = program.without(without)
@@ -133,7 +142,7 @@ def jobs(programs, others):
             yield job(f"unit tests of {program.name}", program)
         elif program.is_for_each_server():
             # Each server has a part of what is repeated: seeded plans, and counts of the same thing.
-            alone = WITH_ONE_SERVER.get(program.name, [])
+            alone = [] if is_each else WITH_ONE_SERVER.get(program.name, [])
             for part, server in enumerate(servers, 1):
                 others_have = [name for turn, name in enumerate(alone) if turn % len(servers) != part - 1]
                 environment = {"REDELAY_PART": f"{part}/{len(servers)}"}
@@ -226,6 +235,8 @@ def line_of(job):
 
 
 def main(arguments):
+    is_each = arguments[:1] == ["--each"]
+    arguments = arguments[is_each:]
     if any(argument.startswith("-") and argument != "--only" for argument in arguments):
         sys.exit(__doc__)
     only = []
@@ -238,7 +249,7 @@ def main(arguments):
         else:
             print(f"skipped: there is no {server} for this machine")
     begun = time.monotonic()
-    all_jobs = sorted(jobs(build(), others), key=lambda job: job.rank)
+    all_jobs = sorted(jobs(build(), others, is_each), key=lambda job: job.rank)
     all_jobs = [job for job in all_jobs if not only or job.name.split()[-1] in only]
     print(f"::: build took {time.monotonic() - begun:.0f} s; {len(all_jobs)} programs follow", flush=True)
     folder = folder_of_servers()

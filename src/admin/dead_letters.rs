@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::Cursor;
+use super::SetCursor;
 use crate::BlockingQueue;
 use crate::agreement::Pair;
 use crate::conn::{Command, Reply};
@@ -88,7 +88,7 @@ impl DeadLetter {
     }
 
     /// Its place among the others.
-    pub(crate) fn cursor(&self) -> Cursor {
+    pub(crate) fn cursor(&self) -> SetCursor {
         [self.score.clone(), self.id.bytes()]
     }
 }
@@ -247,7 +247,7 @@ impl DeadLetters {
     pub async fn read(&self, after: Option<&DeadLetter>, max: usize) -> Result<Vec<DeadLetter>> {
         let op = self.queue.reading("dead_letters().read");
         let mut letters = Vec::new();
-        let mut cursor = after.map_or_else(Cursor::default, DeadLetter::cursor);
+        let mut cursor = after.map_or_else(SetCursor::default, DeadLetter::cursor);
         while letters.len() < max {
             let (next, more) = self.read_once(op, cursor, max - letters.len()).await?;
             letters.extend(more);
@@ -262,9 +262,9 @@ impl DeadLetters {
     async fn read_once(
         &self,
         op: Op<'_>,
-        after: Cursor,
+        after: SetCursor,
         max: usize,
-    ) -> Result<(Option<Cursor>, Vec<DeadLetter>)> {
+    ) -> Result<(Option<SetCursor>, Vec<DeadLetter>)> {
         let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]).args(after);
         let call = call.number(CALL.min(max));
         let reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
@@ -314,7 +314,7 @@ impl DeadLetters {
 
     /// The ids of the oldest letters, at most as many as one call of a script changes.
     async fn oldest(&self, op: Op<'_>, max: usize) -> Result<Vec<Bytes>> {
-        let mut cursor = Cursor::default();
+        let mut cursor = SetCursor::default();
         loop {
             let (next, letters) = self.read_once(op, cursor, max).await?;
             match next {
@@ -452,7 +452,7 @@ impl DeadLetters {
 }
 
 /// The last place that was looked at, if there was one, and the letters that can be read.
-fn read_letters(reply: Vec<Reply>) -> Option<(Option<Cursor>, Vec<DeadLetter>)> {
+fn read_letters(reply: Vec<Reply>) -> Option<(Option<SetCursor>, Vec<DeadLetter>)> {
     let mut letters = Vec::with_capacity(reply.len() / 10);
     let mut reply = reply.into_iter();
     let cursor = [reply.next()?.into_bytes().ok()?, reply.next()?.into_bytes().ok()?];

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::Cursor;
+use super::SetCursor;
 use crate::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::{Error, Result};
@@ -77,7 +77,7 @@ impl UnsettledMessage {
     }
 
     /// Its place among the others that wait.
-    pub(crate) fn cursor(&self) -> Cursor {
+    pub(crate) fn cursor(&self) -> SetCursor {
         [self.score.clone(), self.id.bytes()]
     }
 }
@@ -305,7 +305,7 @@ impl Unsettled {
     /// The ids of all messages that have a lease. Those whose leases are extended meanwhile move behind the
     /// place that is read.
     async fn leased(&self, op: Op<'_>) -> Result<BTreeSet<MessageId>> {
-        let (mut ids, mut cursor) = (BTreeSet::new(), Cursor::default());
+        let (mut ids, mut cursor) = (BTreeSet::new(), SetCursor::default());
         loop {
             let (_, leases) = self.read_set(op, &self.keys.leases, cursor, LEASES, "members").await?;
             let Some([Reply::Bytes(member), Reply::Bytes(score), _]) = leases.last_chunk() else {
@@ -348,7 +348,7 @@ impl Unsettled {
     ) -> Result<Vec<UnsettledMessage>> {
         let op = self.queue.reading("unsettled().waiting");
         let mut messages = Vec::new();
-        let mut cursor = after.map_or_else(Cursor::default, UnsettledMessage::cursor);
+        let mut cursor = after.map_or_else(SetCursor::default, UnsettledMessage::cursor);
         while messages.len() < max {
             let most = CALL.min(max - messages.len());
             let (clock, read) = self.read_set(op, &self.keys.retries, cursor, most, "records").await?;
@@ -365,7 +365,7 @@ impl Unsettled {
         &self,
         op: Op<'_>,
         set: &Bytes,
-        after: Cursor,
+        after: SetCursor,
         most: usize,
         what: &'static str,
     ) -> Result<(i64, Vec<Reply>)> {
@@ -494,7 +494,7 @@ impl Unsettled {
     ) -> Result<()> {
         // Not what fails meanwhile.
         let mut left = self.count(op, "ZCARD", &self.keys.retries).await?;
-        let mut cursor = Cursor::default();
+        let mut cursor = SetCursor::default();
         while left > 0 && *changed < max {
             let most = CALL.min(left).min(max - *changed);
             let (_, read) = self.read_set(op, &self.keys.retries, cursor, most, "members").await?;
@@ -527,7 +527,7 @@ impl Unsettled {
 
 /// The messages of triples of member, score and record, each with its place. What another program wrote is no
 /// message.
-fn read_messages(clock: i64, reply: Vec<Reply>) -> Option<Vec<(Cursor, Option<UnsettledMessage>)>> {
+fn read_messages(clock: i64, reply: Vec<Reply>) -> Option<Vec<(SetCursor, Option<UnsettledMessage>)>> {
     let mut reply = reply.into_iter();
     let mut messages = Vec::new();
     while let Some(member) = reply.next() {

@@ -28,6 +28,24 @@ struct Heard {
     cancelled: Cancelled,
 }
 
+/// Keeps a receiver informed for as long as it lives.
+pub(crate) struct Following(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Following {
+    /// `end` tells the task that listens.
+    pub(crate) fn until_dropped(end: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(end)))
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end();
+        }
+    }
+}
+
 /// Which jobs somebody has asked to cancel.
 #[derive(Debug, Default)]
 pub(crate) struct Cancelled {

@@ -30,7 +30,7 @@ use super::slot::Slot;
 use super::slots::Table;
 use super::topology::{FRESH, PATIENCE, Topology};
 use super::{Command, ConnectError, Link, OpError, Options};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::telemetry::events;
 
 /// A server that is silent for this long may have been replaced.
@@ -52,7 +52,7 @@ pub(crate) struct ServerId(u32);
 
 /// A server that serves slots, and the connection to it for commands.
 #[derive(Debug)]
-pub(super) struct Master {
+pub(super) struct MasterLink {
     pub(super) id: ServerId,
     pub(super) commands: Commands,
     _asking: AbortOnDropHandle<()>,
@@ -69,12 +69,12 @@ pub(super) struct Cluster {
 #[derive(Clone, Debug, Default)]
 struct Masters {
     table: Table,
-    all: BTreeMap<Address, Arc<Master>>,
+    all: BTreeMap<Address, Arc<MasterLink>>,
 }
 
 impl Masters {
     /// The master of a slot; or any, but one that is connected if there is one.
-    fn choose(&self, slot: Option<Slot>) -> Option<&Arc<Master>> {
+    fn choose(&self, slot: Option<Slot>) -> Option<&Arc<MasterLink>> {
         match slot {
             Some(slot) => self.all.get(self.table.server_of(slot)?),
             None => {
@@ -85,7 +85,7 @@ impl Masters {
     }
 
     /// Those that may serve a slot.
-    fn candidates(&self, slot: Option<Slot>) -> Vec<Arc<Master>> {
+    fn candidates(&self, slot: Option<Slot>) -> Vec<Arc<MasterLink>> {
         match slot {
             Some(_) => self.choose(slot).cloned().into_iter().collect(),
             None => self.all.values().cloned().collect(),
@@ -153,7 +153,7 @@ impl Cluster {
     }
 
     /// The master of a slot, or any.
-    pub(super) fn master(&self, slot: Option<Slot>) -> Option<Arc<Master>> {
+    pub(super) fn master(&self, slot: Option<Slot>) -> Option<Arc<MasterLink>> {
         self.masters.borrow().choose(slot).cloned()
     }
 
@@ -163,7 +163,7 @@ impl Cluster {
     }
 
     /// The master of a slot, or any, as soon as it is connected.
-    pub(super) async fn serving(&self, slot: Option<Slot>, within: Duration) -> Result<Arc<Master>, OpError> {
+    pub(super) async fn serving(&self, slot: Option<Slot>, within: Duration) -> Result<Arc<MasterLink>, OpError> {
         if let Some(master) = self.master(slot).filter(|master| master.commands.is_connected()) {
             return Ok(master);
         }
@@ -258,7 +258,7 @@ impl Following {
         }
     }
 
-    fn master(&mut self, address: &Address) -> Option<Arc<Master>> {
+    fn master(&mut self, address: &Address) -> Option<Arc<MasterLink>> {
         let shared = self.shared.for_another_server();
         let options = self.options.at(address);
         // Fails only if the library refuses the options, with which the first connection was made.
@@ -268,7 +268,7 @@ impl Following {
         let link = Arc::downgrade(&commands.link);
         let asking = ask_again_and_again(link, address.clone(), self.answers.clone());
         let asking = AbortOnDropHandle::new(tokio::spawn(asking));
-        Some(Arc::new(Master { id: ServerId(self.ids), commands, _asking: asking }))
+        Some(Arc::new(MasterLink { id: ServerId(self.ids), commands, _asking: asking }))
     }
 
     /// Asks other servers than the masters while no master answers. Cancel safe.
@@ -294,7 +294,7 @@ impl Following {
                     return;
                 }
             }
-            sleep(backoff(failures)).await;
+            sleep(pause_after(failures)).await;
             failures += 1;
         }
     }
@@ -458,7 +458,7 @@ async fn first_answer(
             }
         }
         let error = error.unwrap_or_else(|| ConnectError::Url("it names no server".into()));
-        let pause = backoff(failures);
+        let pause = pause_after(failures);
         if !may_pass(&error, options) || Instant::now() + pause >= deadline {
             return Err(error);
         }
@@ -472,7 +472,7 @@ async fn first_answer(
 
 /// Waits until one of these masters is connected. While there is none, or all were replaced, that does not
 /// happen.
-async fn first_connected(masters: Vec<Arc<Master>>) -> Result<Arc<Master>, OpError> {
+async fn first_connected(masters: Vec<Arc<MasterLink>>) -> Result<Arc<MasterLink>, OpError> {
     let mut connecting: FuturesUnordered<_> = masters
         .into_iter()
         .map(|master| async move { (master.commands.link.connected().await, master) })

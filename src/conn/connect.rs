@@ -11,11 +11,11 @@ use super::cluster::Cluster;
 use super::commands::Commands;
 use super::info::{OLDEST_SERVER, field, parse_version, product};
 use super::master::Master;
-use super::options::Source;
+use super::options::Lookup;
 use super::shared::Shared;
 use super::topology::Topology;
 use super::{Base, Command, Conn, ConnectError, OpError, Options, Servers, sentinel};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::telemetry::events;
 
 impl Conn {
@@ -31,17 +31,17 @@ impl Conn {
     async fn connect_now(options: Options) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
         let (servers, shared, sentinels) = match &options.source {
-            Source::Url => {
+            Lookup::Url => {
                 let shared = Shared::new(None);
                 (Servers::One(Commands::open(&options, &shared).await?), shared, None)
             }
-            Source::Sentinels(group) => {
+            Lookup::Sentinels(group) => {
                 let master = Master::new(group.master.clone());
                 let shared = Shared::new(Some(master.topology().clone()));
                 let sentinels = sentinel::follow(group.clone(), master, &shared);
                 (Servers::One(Commands::open(&options, &shared).await?), shared, Some(sentinels))
             }
-            Source::Cluster(seeds) => {
+            Lookup::Cluster(seeds) => {
                 let unknown = "the servers of the cluster are not known".to_owned();
                 let topology = Topology::new(unknown, "none has answered");
                 let shared = Shared::new(Some(topology.clone()));
@@ -66,7 +66,7 @@ impl Conn {
             if !is_busy || Instant::now() >= deadline {
                 break reply;
             }
-            sleep(backoff(0)).await;
+            sleep(pause_after(0)).await;
         };
         let info = match reply {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),

@@ -17,7 +17,7 @@ use super::address::Address;
 use super::client::Client;
 use super::expect::{Expect, FOREIGN};
 use super::op_error::{is_wrong_type, without_position};
-use super::options::Source;
+use super::options::Lookup;
 use super::reply::{Frame, NoReply};
 use super::role::Role;
 use super::session::Session;
@@ -93,7 +93,7 @@ impl Link {
         let is_watched = role != Role::Subscriber;
         let link = Arc::new(Self {
             connection: supervisor.supervised(),
-            server: (!matches!(options.source, Source::Cluster(_))).then(|| options.server()),
+            server: (!matches!(options.source, Lookup::Cluster(_))).then(|| options.server()),
             shared,
             command_timeout: options.command_timeout,
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),

@@ -14,7 +14,7 @@ use crate::telemetry::events;
 
 /// What a sentinel answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct NamedMaster {
     /// Counts the failovers.
     pub(super) epoch: u64,
     pub(super) master: Address,
@@ -25,14 +25,14 @@ pub(super) struct Answer {
 pub(super) struct Master {
     name: Arc<str>,
     topology: Topology,
-    answers: Arc<Mutex<Answers>>,
+    answers: Arc<Mutex<NamedMasters>>,
 }
 
 /// The last answers of the sentinels, and the one that counts.
 #[derive(Debug, Default)]
-struct Answers {
-    of: HashMap<Address, (Answer, Instant)>,
-    latest: Option<Answer>,
+struct NamedMasters {
+    of: HashMap<Address, (NamedMaster, Instant)>,
+    latest: Option<NamedMaster>,
 }
 
 impl Master {
@@ -51,13 +51,13 @@ impl Master {
     }
 
     /// Returns whether it names another master than before.
-    pub(super) fn answered(&self, sentinel: &Address, answer: Answer) -> bool {
+    pub(super) fn answered(&self, sentinel: &Address, answer: NamedMaster) -> bool {
         let now = Instant::now();
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let Answers { of, latest: present } = &mut *answers;
+        let NamedMasters { of, latest: present } = &mut *answers;
         of.insert(sentinel.clone(), (answer, now));
         of.retain(|_, (_, at)| now - *at < FRESH);
-        let answers: Vec<&Answer> = of.values().map(|(answer, _)| answer).collect();
+        let answers: Vec<&NamedMaster> = of.values().map(|(answer, _)| answer).collect();
         let Some(latest) = latest(&answers, present.as_ref()) else { return false };
         let old = present.replace(latest.clone());
         if old.as_ref().is_some_and(|old| old.master == latest.master) {
@@ -75,7 +75,7 @@ impl Master {
 }
 
 /// The answer with the highest epoch. If several have it, and differ, the present one stays.
-fn latest<'a>(answers: &[&'a Answer], present: Option<&Answer>) -> Option<&'a Answer> {
+fn latest<'a>(answers: &[&'a NamedMaster], present: Option<&NamedMaster>) -> Option<&'a NamedMaster> {
     let epoch = answers.iter().map(|answer| answer.epoch).max()?;
     let mut latest = answers.iter().filter(|answer| answer.epoch == epoch);
     latest.clone().find(|answer| Some(**answer) == present).or_else(|| latest.next()).copied()
@@ -89,8 +89,8 @@ mod tests {
     use super::super::slot::Slot;
     use super::*;
 
-    fn answer(epoch: u64, port: u16) -> Answer {
-        Answer { epoch, master: Address::new("h", port) }
+    fn answer(epoch: u64, port: u16) -> NamedMaster {
+        NamedMaster { epoch, master: Address::new("h", port) }
     }
 
     #[test]

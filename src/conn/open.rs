@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
 use super::establish::{Failure, SOCKET_TIMEOUT, build, establish};
-use super::options::Source;
+use super::options::Lookup;
 use super::probe::probe;
 use super::role::Role;
 use super::shared::Shared;
@@ -161,7 +161,7 @@ pub(super) fn may_pass(error: &ConnectError, options: &Options) -> bool {
 
 /// What to check if it is not known where the server is.
 fn advice(options: &Options) -> &'static str {
-    if matches!(options.source, Source::Cluster(_)) { SERVERS } else { SENTINELS }
+    if matches!(options.source, Lookup::Cluster(_)) { SERVERS } else { SENTINELS }
 }
 
 /// What the client library's error means.

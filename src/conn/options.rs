@@ -46,7 +46,7 @@ pub(crate) struct Options {
     pub(super) password: Option<String>,
     pub(super) database: Option<u8>,
     pub(super) credentials: Credentials,
-    pub(super) source: Source,
+    pub(super) source: Lookup,
     /// For a handshake without the client library.
     #[cfg(feature = "tls")]
     pub(super) tls: Option<super::tls::Handshake>,
@@ -58,7 +58,7 @@ pub(crate) struct Options {
 
 /// Who says where to connect.
 #[derive(Clone)]
-pub(super) enum Source {
+pub(super) enum Lookup {
     /// The URL says where.
     Url,
     /// Sentinels. `place` is that of the first of them, or of the server that a connection is led to.
@@ -118,7 +118,7 @@ impl Options {
             password,
             database: address.database,
             credentials: settings.credentials,
-            source: Source::Url,
+            source: Lookup::Url,
             #[cfg(feature = "tls")]
             tls,
             client_name: settings.client_name,
@@ -127,14 +127,14 @@ impl Options {
             replicas: settings.replicas,
         };
         options.source = match group {
-            None => Source::Url,
-            Some(Group::Cluster(addresses)) => Source::Cluster(addresses.into()),
+            None => Lookup::Url,
+            Some(Group::Cluster(addresses)) => Lookup::Cluster(addresses.into()),
             Some(Group::Sentinels(master, addresses)) => {
                 let credentials = settings
                     .sentinel_credentials
                     .map_or(Credentials::OfUrl, |(user, password)| Credentials::User(user, password));
                 let options = options.of_sentinel(credentials);
-                Source::Sentinels(Arc::new(Sentinels { master, addresses, options }))
+                Lookup::Sentinels(Arc::new(Sentinels { master, addresses, options }))
             }
         };
         Ok(options)
@@ -177,7 +177,7 @@ impl Options {
 
     /// Whether the URL names sentinels, or servers of a cluster, which say where to connect.
     pub(super) fn is_led(&self) -> bool {
-        !matches!(self.source, Source::Url)
+        !matches!(self.source, Lookup::Url)
     }
 
     /// What the client is connected to, for messages.
@@ -185,12 +185,12 @@ impl Options {
         let list =
             |addresses: &[Address]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         match &self.source {
-            Source::Url => self.address().to_string(),
-            Source::Sentinels(group) => {
+            Lookup::Url => self.address().to_string(),
+            Lookup::Sentinels(group) => {
                 let Sentinels { master, addresses, .. } = &**group;
                 format!("the master `{master}` of the sentinels {}", list(addresses))
             }
-            Source::Cluster(seeds) => format!("the cluster of {}", list(seeds)),
+            Lookup::Cluster(seeds) => format!("the cluster of {}", list(seeds)),
         }
     }
 

@@ -11,7 +11,7 @@ use super::shared::Shared;
 use super::slot::Slot;
 use super::topology::Lead;
 use super::{Command, Conn, ConnectError, Link, OpError, Options, Reply, Servers, open};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::wire::keys::Keys;
 
 impl Conn {
@@ -184,6 +184,6 @@ impl Conn {
 fn pause_after_refusal(refusals: u32) -> Duration {
     match refusals {
         0 | 1 => Duration::ZERO,
-        more => backoff(more - 2).min(Duration::from_millis(200)),
+        more => pause_after(more - 2).min(Duration::from_millis(200)),
     }
 }

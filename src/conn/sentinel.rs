@@ -21,8 +21,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
 use super::client::Client;
-use super::master::{Answer, Master};
-use super::options::{Sentinels, Source};
+use super::master::{NamedMaster, Master};
+use super::options::{Sentinels, Lookup};
 use super::pushed::{Push, Pushed};
 use super::role::Role;
 use super::shared::Shared;
@@ -135,7 +135,7 @@ impl Sentinel {
         }
     }
 
-    async fn ask(&self, link: &Link) -> Result<Answer, OpError> {
+    async fn ask(&self, link: &Link) -> Result<NamedMaster, OpError> {
         let about =
             |what: &'static str| Command::new("SENTINEL").arg(what).arg(self.master.name().to_owned());
         let fields = Fields::of(link.call(&about("MASTER"), PATIENCE).await?)?;
@@ -144,7 +144,7 @@ impl Sentinel {
         // announces the new one.
         let address = link.call(&about("GET-MASTER-ADDR-BY-NAME"), PATIENCE).await?.into_strings()?;
         match (Address::of(&address), fields.number("config-epoch")) {
-            (Some(master), Some(epoch)) => Ok(Answer { epoch, master }),
+            (Some(master), Some(epoch)) => Ok(NamedMaster { epoch, master }),
             _ => Err(OpError::Server("the answer has no address".into())),
         }
     }
@@ -179,7 +179,7 @@ impl Conn {
     /// Asks each sentinel, those of the URL and those that they know, on a separate connection. Empty if the
     /// URL names none.
     pub(crate) async fn opinions(&self) -> Vec<Opinion> {
-        let Source::Sentinels(group) = &self.base.options.source else { return Vec::new() };
+        let Lookup::Sentinels(group) = &self.base.options.source else { return Vec::new() };
         let shared = self.base.shared.without_topology();
         let (mut opinions, mut asked) = (Vec::new(), HashSet::new());
         let mut next = group.addresses.clone();

@@ -16,7 +16,7 @@ use super::role::Role;
 use super::shared::Shared;
 use super::topology::Lead;
 use super::{Cause, OpError, Options, library_error};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::telemetry::events;
 
 /// Channels per SUBSCRIBE: many queues are opened in few commands, none of which holds the server for long.
@@ -277,7 +277,7 @@ impl Subscriber {
 
     /// After a failure: searches for the refused channel, or pauses before it is tried again.
     fn put_off(&mut self, batch: Vec<Arc<str>>, error: &OpError) {
-        self.not_before = Instant::now() + backoff(self.failures);
+        self.not_before = Instant::now() + pause_after(self.failures);
         self.failures += 1;
         if !matches!(error, OpError::Server(_)) {
             return;

@@ -18,12 +18,12 @@ pub(super) struct Connected {
 }
 
 /// The last reason for having no session.
-pub(super) type Trouble = Arc<Mutex<Option<Cause>>>;
+pub(super) type LastCause = Arc<Mutex<Option<Cause>>>;
 
 /// The connection of a link, whose task is the supervisor.
 pub(super) struct Supervised {
     pub(super) connected: Arc<RwLock<Connected>>,
-    pub(super) trouble: Trouble,
+    pub(super) trouble: LastCause,
     pub(super) session: watch::Receiver<Option<Session>>,
     /// To end a session. The supervisor owns it: after its end there are no further sessions.
     pub(super) sessions: Weak<Sessions>,

@@ -19,16 +19,16 @@ use super::probe::probe;
 use super::role::Role;
 use super::session::{Session, Sessions};
 use super::shared::Shared;
-use super::supervised::{Connected, Supervised, Trouble};
+use super::supervised::{Connected, Supervised, LastCause};
 use super::topology::{Lead, outdated, replaced};
 use super::{Cause, OpError, Options, library_error};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::telemetry::events;
 
 /// How often a connection that reported an error, but no reconnection since, is asked whether it lives.
 const PROBE: Duration = Duration::from_millis(500);
 /// The pauses between the tries to connect to a new master grow up to this one.
-const LAST_BACKOFF: u32 = 4;
+const LAST_PAUSE: u32 = 4;
 /// The pause before a server that is not the master is left.
 const NOT_MASTER: Duration = Duration::from_millis(50);
 
@@ -55,7 +55,7 @@ pub(super) struct Supervisor {
     /// When the present connection was not yet open.
     begun: Instant,
     sessions: Arc<Sessions>,
-    trouble: Trouble,
+    trouble: LastCause,
     loss: Loss,
     /// Set before this client closes the connection itself, so that the loss is not reported.
     expected_loss: Arc<AtomicBool>,
@@ -133,7 +133,7 @@ impl Supervisor {
             number: 0,
             begun: Instant::now(),
             sessions: Arc::new(watch::Sender::new(None)),
-            trouble: Trouble::default(),
+            trouble: LastCause::default(),
             loss: Loss::None,
             expected_loss: Arc::default(),
             closed: Arc::default(),
@@ -259,8 +259,8 @@ impl Supervisor {
                 Err(why) => why,
             };
             self.report_loss(&why);
-            sleep(backoff(tries)).await;
-            tries = (tries + 1).min(LAST_BACKOFF);
+            sleep(pause_after(tries)).await;
+            tries = (tries + 1).min(LAST_PAUSE);
         }
     }
 

@@ -31,9 +31,9 @@ const FIRST: Duration = Duration::from_secs(1);
 
 /// The present table of slots, shared by those who write it and those who are led by it.
 #[derive(Clone)]
-pub(super) struct Topology(Arc<Shared>);
+pub(super) struct Topology(Arc<Inner>);
 
-struct Shared {
+struct Inner {
     table: watch::Sender<Option<Table>>,
     /// Says what is not known while there is no table.
     unknown: String,
@@ -84,7 +84,7 @@ impl Topology {
     pub(super) fn new(unknown: String, trouble: &str) -> Self {
         let begun = Instant::now();
         let trouble = Trouble { why: trouble.into(), weight: Weight::Silence, since: begun };
-        Self(Arc::new(Shared {
+        Self(Arc::new(Inner {
             table: watch::Sender::new(None),
             unknown,
             trouble: Mutex::new(trouble),

@@ -37,7 +37,7 @@ const BYTES: usize = 1 << 18;
 
 /// A time and an entry. The answer says what the time counted from.
 type Offers = OpenBatch<(u64, Bytes), Stored>;
-type Request = batch::Request<(u64, Bytes), Stored>;
+type OfferRequest = batch::Request<(u64, Bytes), Stored>;
 
 /// The offers to one queue that are about to be sent. Clones share them.
 #[derive(Clone, Debug)]
@@ -162,7 +162,7 @@ impl Batcher {
         join_all(chunks(requests).map(|chunk| self.send_chunk(when, chunk, alone))).await;
     }
 
-    async fn send_chunk(&self, when: When, requests: Vec<Request>, alone: Option<CallId>) {
+    async fn send_chunk(&self, when: When, requests: Vec<OfferRequest>, alone: Option<CallId>) {
         let (entries, answers): (Vec<_>, Vec<_>) =
             requests.into_iter().map(|request| (request.what, request.answer)).unzip();
         let mut result = self.send(when, &entries).await;
@@ -198,11 +198,11 @@ impl Batcher {
 }
 
 /// Splits requests into calls.
-fn chunks(requests: Vec<Request>) -> impl Iterator<Item = Vec<Request>> {
+fn chunks(requests: Vec<OfferRequest>) -> impl Iterator<Item = Vec<OfferRequest>> {
     let mut requests = requests.into_iter().peekable();
     std::iter::from_fn(move || {
         let mut chunk = vec![requests.next()?];
-        let size = |request: &Request| request.what.1.len();
+        let size = |request: &OfferRequest| request.what.1.len();
         let mut bytes = size(&chunk[0]);
         while chunk.len() < ENTRIES {
             let Some(request) = requests.next_if(|request| bytes + size(request) <= BYTES) else {
@@ -219,9 +219,9 @@ fn chunks(requests: Vec<Request>) -> impl Iterator<Item = Vec<Request>> {
 mod tests {
     use super::*;
 
-    fn requests(sizes: &[usize]) -> Vec<Request> {
+    fn requests(sizes: &[usize]) -> Vec<OfferRequest> {
         let request =
-            |size: &usize| Request { what: (0, Bytes::from(vec![0; *size])), answer: oneshot::channel().0 };
+            |size: &usize| OfferRequest { what: (0, Bytes::from(vec![0; *size])), answer: oneshot::channel().0 };
         sizes.iter().map(request).collect()
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 
-use crate::backoff::Backoff;
+use super::backoff::Backoff;
 use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::Queue;

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use serde::Serialize;
 
+use super::cursor::Short;
 use super::look::Look;
-use super::place::Short;
-use super::size::Size;
-use super::{Inspector, Place};
+use super::page_size::PageSize;
+use super::{Cursor, Inspector};
 use crate::conn::Command;
 use crate::delayed_queue::EntryFormat;
 use crate::error::Result;
@@ -92,7 +92,7 @@ impl fmt::Debug for ListedEntry {
     }
 }
 
-impl From<&ListedEntry> for Place {
+impl From<&ListedEntry> for Cursor {
     fn from(listed: &ListedEntry) -> Self {
         Self::in_list(listed.index, &[&listed.entry])
     }
@@ -100,7 +100,7 @@ impl From<&ListedEntry> for Place {
 
 impl Inspector {
     /// Reads up to `max` pending entries in the order in which they were offered, with their scores in the
-    /// timeout set. Malformed ones are among them. It goes on behind a place as [`ready`](Self::ready) does.
+    /// timeout set. Malformed ones are among them. It goes on behind a cursor as [`ready`](Self::ready) does.
     ///
     /// The list and the set are read one after the other, so an entry that is transferred in between has no
     /// score.
@@ -121,7 +121,7 @@ impl Inspector {
     pub async fn entries(
         &self,
         queue: impl AsRef<[u8]>,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<ListedEntry>> {
         let look = self.look("entries", queue);
@@ -145,7 +145,7 @@ impl Look {
         while scores.len() < members.len() {
             let from = scores.len();
             let to = (from + 1_000).min(members.len());
-            let to = from + Size::fitting(&lengths[from..to]);
+            let to = from + PageSize::fitting(&lengths[from..to]);
             let command = Command::new("ZMSCORE").arg(set.clone()).args(members[from..to].iter().cloned());
             let reply = self.ask(command).await?.into_array().map_err(|shape| self.failed(shape))?;
             if reply.len() != to - from {

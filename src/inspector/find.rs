@@ -25,7 +25,7 @@ use crate::error::Result;
 use names::{Found, KEYS};
 
 /// How many names are looked at in one pipeline.
-const BATCH: usize = 200;
+const PIPELINE: usize = 200;
 const ATTEMPT: &str = "`inspector().queues`";
 
 /// The names of queues, as they are found. [`Inspector::queues`] returns this stream. Each name comes once.
@@ -218,7 +218,7 @@ impl Search {
             if let Some(name) = self.ready.pop_front() {
                 return Ok(Some(name));
             }
-            if self.tags.len() >= BATCH || self.servers.is_empty() && !self.tags.is_empty() {
+            if self.tags.len() >= PIPELINE || self.servers.is_empty() && !self.tags.is_empty() {
                 self.resolve().await?;
             } else if let Some(server) = self.servers.front().cloned() {
                 self.search(&server).await?;

@@ -9,9 +9,9 @@
 use bytes::Bytes;
 use futures::future::try_join_all;
 
+use super::cursor::{Cursor, Inner, hash_of};
 use super::look::Look;
-use super::place::{Inner, Place, hash_of};
-use super::size::Size;
+use super::page_size::PageSize;
 use crate::conn::Command;
 use crate::error::Result;
 
@@ -33,22 +33,22 @@ impl Element {
 }
 
 impl Look {
-    /// Up to `max` elements of `width` items each behind this place, from the head on.
+    /// Up to `max` elements of `width` items each behind this cursor, from the head on.
     pub(super) async fn elements(
         &self,
         list: &Bytes,
         width: usize,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<Element>> {
         let mut from = match after {
             None => 0,
-            Some(Place(Inner::Index { index, hash })) => {
+            Some(Cursor(Inner::Index { index, hash })) => {
                 self.index_of(list, width, index, hash).await?.map_or(0, |index| index + 1)
             }
             Some(other) => return Err(self.foreign(&other)),
         };
-        let (mut elements, mut size) = (Vec::new(), Size::new());
+        let (mut elements, mut size) = (Vec::new(), PageSize::new());
         while elements.len() < max {
             let most = size.of((max - elements.len()).saturating_mul(width)).div_ceil(width);
             let page = self.page(list, width, from, most).await?;
@@ -60,9 +60,9 @@ impl Look {
         Ok(elements)
     }
 
-    /// Where the element of this place is now, if it is still there.
+    /// Where the element of this cursor is now, if it is still there.
     async fn index_of(&self, list: &Bytes, width: usize, was: usize, hash: u64) -> Result<Option<usize>> {
-        let (mut found, mut to, mut size) = (None, was.saturating_add(1), Size::new());
+        let (mut found, mut to, mut size) = (None, was.saturating_add(1), PageSize::new());
         let end = to.saturating_sub(BACK);
         while to > end {
             let from = to.saturating_sub(size.of((to - end) * width).div_ceil(width));

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use futures::future::{join_all, try_join_all};
 
-use super::size::Size;
-use super::{Inspector, Place};
+use super::page_size::PageSize;
+use super::{Cursor, Inspector};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::error::{Error, Result};
 use crate::wire::keys::Keys;
@@ -45,9 +45,9 @@ impl Look {
         Error::invalid(&*self.attempt, reason)
     }
 
-    /// The error for a place of another kind of row.
-    pub(super) fn foreign(&self, place: &Place) -> Error {
-        Error::invalid(&*self.attempt, format!("`{place}` is no place in what is read here"))
+    /// The error for a cursor of another kind of row.
+    pub(super) fn foreign(&self, cursor: &Cursor) -> Error {
+        Error::invalid(&*self.attempt, format!("`{cursor}` is no cursor of what is read here"))
     }
 
     pub(super) async fn ask(&self, command: Command) -> Result<Reply> {
@@ -76,7 +76,7 @@ impl Look {
             .iter()
             .map(|field| self.count(Command::new("HSTRLEN").arg(hash.clone()).arg(field.clone())));
         let lengths = try_join_all(lengths).await?;
-        let values = fields.iter().take(Size::fitting(&lengths)).map(async |field| {
+        let values = fields.iter().take(PageSize::fitting(&lengths)).map(async |field| {
             let reply = self.ask(Command::new("HGET").arg(hash.clone()).arg(field.clone())).await?;
             reply.into_optional_bytes().map_err(|shape| self.failed(shape))
         });

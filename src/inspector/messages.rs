@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::Inspector;
+use super::cursor::{Cursor, Inner};
 use super::look::Look;
-use super::place::{Inner, Place};
 use super::sorted::Member as InSet;
 use crate::admin::{DeadLetter, UnsettledMessage};
 use crate::error::Result;
 use crate::receiver::MessageId;
 use crate::wire::message::{Member, Record};
 
-impl From<&UnsettledMessage> for Place {
+impl From<&UnsettledMessage> for Cursor {
     fn from(message: &UnsettledMessage) -> Self {
         let [score, member] = message.cursor();
         Self::in_set(&score, &member)
     }
 }
 
-impl From<&DeadLetter> for Place {
+impl From<&DeadLetter> for Cursor {
     fn from(letter: &DeadLetter) -> Self {
         let [score, member] = letter.cursor();
         Self::in_set(&score, &member)
@@ -49,17 +49,17 @@ impl Inspector {
     pub async fn in_flight(
         &self,
         queue: impl AsRef<[u8]>,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<UnsettledMessage>> {
         let look = self.look("in_flight", queue);
         let keys = look.keys.of_messages();
         let after = match after {
             None => None,
-            Some(Place(Inner::Score { member, .. })) => Some(member),
+            Some(Cursor(Inner::Score { member, .. })) => Some(member),
             Some(other) => return Err(look.foreign(&other)),
         };
-        // Those whose leases are extended meanwhile move behind the place that is read.
+        // Those whose leases are extended meanwhile move behind the cursor.
         let leases = look.members(&keys.leases, None, usize::MAX).await?.into_iter();
         let leases: BTreeMap<_, _> =
             leases.filter_map(|lease| Some((member_of(&lease)?.id(), lease))).collect();
@@ -92,7 +92,7 @@ impl Inspector {
     pub async fn waiting(
         &self,
         queue: impl AsRef<[u8]>,
-        mut after: Option<Place>,
+        mut after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<UnsettledMessage>> {
         let look = self.look("waiting", queue);
@@ -101,7 +101,7 @@ impl Inspector {
         while messages.len() < max {
             let members = look.members(&keys.retries, after, max - messages.len()).await?;
             let Some(last) = members.last() else { break };
-            after = Some(Place::in_set(&last.score, &last.member));
+            after = Some(Cursor::in_set(&last.score, &last.member));
             let waiting = members.into_iter().filter_map(|member| Some((id_of(&member)?, member))).collect();
             messages.extend(look.with_records(waiting, max - messages.len(), |_, _| true).await?);
         }
@@ -128,7 +128,7 @@ impl Inspector {
     pub async fn dead_letters(
         &self,
         queue: impl AsRef<[u8]>,
-        mut after: Option<Place>,
+        mut after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<DeadLetter>> {
         let look = self.look("dead_letters", queue);
@@ -137,7 +137,7 @@ impl Inspector {
         while letters.len() < max {
             let members = look.members(&keys.dead, after, max - letters.len()).await?;
             let Some(last) = members.last() else { break };
-            after = Some(Place::in_set(&last.score, &last.member));
+            after = Some(Cursor::in_set(&last.score, &last.member));
             let ids: Vec<_> = members.iter().map(|member| member.member.clone()).collect();
             let contents = look.all_values(&keys.dead_messages, &ids).await?;
             letters.extend(members.iter().zip(contents).filter_map(|(member, content)| {

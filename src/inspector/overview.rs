@@ -16,7 +16,7 @@ use crate::wire::keys::Keys;
 use crate::wire::time;
 
 /// How many queues are asked about in one pipeline.
-const BATCH: usize = 100;
+const PIPELINE: usize = 100;
 /// No server has more connections.
 const MOST_LISTENERS: u64 = 1_000_000;
 const ATTEMPT: &str = "`inspector().overview`";
@@ -116,7 +116,7 @@ impl Inspector {
     /// ```
     pub async fn overview(&self, queues: &[impl AsRef<[u8]>]) -> Result<Vec<Overview>> {
         let mut answers = Vec::with_capacity(queues.len());
-        for batch in queues.chunks(BATCH) {
+        for batch in queues.chunks(PIPELINE) {
             let names = batch.iter().map(|name| Bytes::copy_from_slice(name.as_ref())).collect();
             answers.extend(of_these(&self.conn, names).await);
         }

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::place::Short;
+use super::cursor::Short;
 use super::sorted::Member;
-use super::{Inspector, Place};
+use super::{Cursor, Inspector};
 use crate::delayed_queue::{EntryFormat, Ticket};
 use crate::error::Result;
 use crate::wire::keys::Keys;
@@ -79,8 +79,8 @@ impl PendingEntry {
         Short(&self.id).to_string()
     }
 
-    /// The ticket with which a client cancels or reschedules this entry, whoever has offered it. `None` if it
-    /// is malformed or has no due time.
+    /// The ticket with which a client cancels or reschedules this entry, whichever client has offered it.
+    /// `None` if the entry is malformed or has no due time.
     ///
     /// # Examples
     /// ```no_run
@@ -114,7 +114,7 @@ impl fmt::Debug for PendingEntry {
     }
 }
 
-impl From<&PendingEntry> for Place {
+impl From<&PendingEntry> for Cursor {
     fn from(entry: &PendingEntry) -> Self {
         Self::in_set(&Bytes::copy_from_slice(entry.score.as_bytes()), &entry.entry)
     }
@@ -127,12 +127,12 @@ fn due_of(score: &str) -> Option<u64> {
 
 impl Inspector {
     /// Reads up to `max` pending entries in the order in which they are due, from the first one or behind a
-    /// place. Malformed ones are among them.
+    /// cursor. Malformed ones are among them.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of
     /// another type or a missing permission (`ZRANGE`, `ZRANGEBYSCORE`, `ZCARD`).
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a place of something else.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a cursor of something else.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -147,7 +147,7 @@ impl Inspector {
     pub async fn pending(
         &self,
         queue: impl AsRef<[u8]>,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<PendingEntry>> {
         let look = self.look("pending", queue);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::Inspector;
-use super::place::{Inner, Place};
-use super::size::Size;
+use super::cursor::{Cursor, Inner};
+use super::page_size::PageSize;
 use crate::admin::UnconfirmedPop;
 use crate::conn::Command;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::error::Result;
 /// How many fields one command looks at: it brings some more.
 const COUNT: usize = 500;
 
-impl From<&UnconfirmedPop> for Place {
+impl From<&UnconfirmedPop> for Cursor {
     fn from(pop: &UnconfirmedPop) -> Self {
         Self(Inner::Name(Bytes::copy_from_slice(pop.id.as_bytes())))
     }
@@ -43,17 +43,17 @@ impl Inspector {
     pub async fn unconfirmed_pops(
         &self,
         queue: impl AsRef<[u8]>,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<UnconfirmedPop>> {
         let look = self.look("unconfirmed_pops", queue);
         let after = match after {
             None => None,
-            Some(Place(Inner::Name(id))) => Some(id),
+            Some(Cursor(Inner::Name(id))) => Some(id),
             Some(other) => return Err(look.foreign(&other)),
         };
         let clock = look.millis().await?;
-        let (mut pops, mut size) = (BTreeMap::new(), Size::new());
+        let (mut pops, mut size) = (BTreeMap::new(), PageSize::new());
         let mut cursor = Bytes::from_static(b"0");
         loop {
             let scan = Command::new("HSCAN").arg(look.keys.claims().clone()).arg(cursor);

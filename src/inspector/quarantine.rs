@@ -1,11 +1,11 @@
 //! Malformed entries.
 
 use super::Inspector;
-use super::place::Place;
+use super::cursor::Cursor;
 use crate::admin::Quarantined;
 use crate::error::Result;
 
-impl From<&Quarantined> for Place {
+impl From<&Quarantined> for Cursor {
     fn from(quarantined: &Quarantined) -> Self {
         let (index, items) = quarantined.position();
         Self::in_list(index, &items)
@@ -33,7 +33,7 @@ impl Inspector {
     pub async fn quarantine(
         &self,
         queue: impl AsRef<[u8]>,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<Quarantined>> {
         let look = self.look("quarantine", queue);

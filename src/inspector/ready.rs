@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::list::Element;
-use super::{Inspector, Place};
+use super::{Cursor, Inspector};
 use crate::error::Result;
 
 /// A payload that takers can take. [`Inspector::ready`] and [`Inspector::inbox`] return it.
@@ -29,7 +29,7 @@ pub struct ReadyPayload {
     pub payload: Bytes,
 }
 
-impl From<&ReadyPayload> for Place {
+impl From<&ReadyPayload> for Cursor {
     fn from(ready: &ReadyPayload) -> Self {
         Self::in_list(ready.index, &[&ready.payload])
     }
@@ -46,9 +46,9 @@ impl fmt::Debug for ReadyPayload {
 }
 
 impl Inspector {
-    /// Reads up to `max` payloads that takers can take, from the head of the list or behind a place.
+    /// Reads up to `max` payloads that takers can take, from the head of the list or behind a cursor.
     ///
-    /// If more than 1,000 payloads in front of the place have been taken since it was read, the reading
+    /// If more than 1,000 payloads in front of the cursor have been taken since it was read, the reading
     /// begins at the head again, and some may be returned twice. Equal payloads cannot be told apart: if
     /// others were taken meanwhile, some may be returned twice, or not at all.
     ///
@@ -68,7 +68,7 @@ impl Inspector {
     pub async fn ready(
         &self,
         queue: impl AsRef<[u8]>,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<ReadyPayload>> {
         let look = self.look("ready", queue);
@@ -94,7 +94,7 @@ impl Inspector {
     pub async fn inbox(
         &self,
         queue: impl AsRef<[u8]>,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<ReadyPayload>> {
         let look = self.look("inbox", queue);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use bytes::Bytes;
 
 use super::Inspector;
+use super::cursor::{Cursor, Inner};
 use super::look::Look;
-use super::place::{Inner, Place};
 use crate::conn::{Command, Reply};
 use crate::delayed_queue::StoredSchedule;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ const MESSAGE: usize = 13;
 /// How many runs one command asks for.
 const PAGE: usize = 1000;
 
-impl<T> From<&StoredSchedule<T>> for Place {
+impl<T> From<&StoredSchedule<T>> for Cursor {
     fn from(schedule: &StoredSchedule<T>) -> Self {
         Self(Inner::Name(Bytes::copy_from_slice(schedule.name.as_bytes())))
     }
@@ -47,14 +47,14 @@ impl Inspector {
     pub async fn schedules(
         &self,
         queue: impl AsRef<[u8]>,
-        after: Option<Place>,
+        after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<Result<StoredSchedule<Bytes>>>> {
         let look = self.look("schedules", queue);
         let [names, records] = look.keys.schedules();
         let after = match after {
             None => None,
-            Some(Place(Inner::Name(name))) => Some(name),
+            Some(Cursor(Inner::Name(name))) => Some(name),
             Some(other) => return Err(look.foreign(&other)),
         };
         let members = look.members(&names, None, usize::MAX).await?.into_iter();

@@ -2,15 +2,15 @@
 //!
 //! A page begins with the score of the last member that was read: so what leaves in front of it moves nothing
 //! past the reader. Members of the same score come again, and are dropped. If there are more of these than a
-//! page has, the place is looked for by rank.
+//! page has, the cursor is looked for by rank.
 
 use std::cmp::Ordering;
 
 use bytes::Bytes;
 
+use super::cursor::{Cursor, Inner};
 use super::look::Look;
-use super::place::{Inner, Place};
-use super::size::Size;
+use super::page_size::PageSize;
 use crate::conn::Command;
 use crate::error::Result;
 
@@ -22,7 +22,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Whether another one was read if all up to this one were. The member of a place may be only how it
+    /// Whether another one was read if all up to this one were. The member of a cursor may be only how it
     /// begins.
     fn includes(&self, other: &Member) -> bool {
         match number(&other.score).total_cmp(&number(&self.score)) {
@@ -39,14 +39,19 @@ fn number(score: &[u8]) -> f64 {
 }
 
 impl Look {
-    /// Up to `max` members behind this place, in the order of scores. Calls `goes_on` with each page.
-    pub(super) async fn members(&self, set: &Bytes, after: Option<Place>, max: usize) -> Result<Vec<Member>> {
+    /// Up to `max` members behind this cursor, in the order of scores. Calls `goes_on` with each page.
+    pub(super) async fn members(
+        &self,
+        set: &Bytes,
+        after: Option<Cursor>,
+        max: usize,
+    ) -> Result<Vec<Member>> {
         let mut read = match after {
             None => None,
-            Some(Place(Inner::Score { score, member })) => Some(Member { score, member }),
+            Some(Cursor(Inner::Score { score, member })) => Some(Member { score, member }),
             Some(other) => return Err(self.foreign(&other)),
         };
-        let (mut members, mut size) = (Vec::new(), Size::new());
+        let (mut members, mut size) = (Vec::new(), PageSize::new());
         while members.len() < max {
             let most = size.of(max - members.len());
             let page = match &read {
@@ -61,7 +66,7 @@ impl Look {
         Ok(members)
     }
 
-    /// At least one member behind this place, if there is any, and not many more than `most`.
+    /// At least one member behind this cursor, if there is any, and not many more than `most`.
     async fn behind(&self, set: &Bytes, read: &Member, most: usize) -> Result<Vec<Member>> {
         // One more, for the one that was read.
         let command = Command::new("ZRANGEBYSCORE").arg(set.clone()).arg(read.score.clone()).arg("+inf");

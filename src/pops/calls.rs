@@ -13,7 +13,7 @@ use super::dispatcher::PopOutcome;
 use super::kind::{End, Kind};
 use crate::claims::{self, ClaimId, KEPT_MS};
 use crate::conn::{Command, Conn, Link, OpError, Reply, wrong_type};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::scripts;
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
@@ -26,7 +26,7 @@ const SHORT_SLICE: Duration = Duration::from_millis(500);
 /// The same for a pop that only looks whether its lists have a payload.
 const GLANCE: Duration = Duration::from_millis(10);
 /// How long after its slice a pop may still be answered before the connection is given up.
-const GRACE: Duration = Duration::from_secs(3);
+const OVERTIME: Duration = Duration::from_secs(3);
 /// A timer that fires this late was held up with the whole process. The replies may wait in its sockets.
 const HELD_UP: Duration = Duration::from_millis(100);
 /// How often a pop is spared for that.
@@ -55,7 +55,7 @@ impl BlockingPop {
     /// Returns the connection, which may be new, and how the pop ended.
     pub(super) async fn run(self, link: Option<Arc<Link>>) -> (Option<Arc<Link>>, PopOutcome) {
         if self.failures > 0 {
-            sleep(backoff(self.failures - 1)).await;
+            sleep(pause_after(self.failures - 1)).await;
         }
         let link = match link {
             Some(link) => link,
@@ -107,7 +107,7 @@ impl BlockingPop {
         let mut pop = std::pin::pin!(link.call_blocking(&command));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
         let ends_at_once = can_interrupt && self.interrupt_at_once;
-        let mut deadline = now + GRACE + if ends_at_once { Duration::ZERO } else { slice };
+        let mut deadline = now + OVERTIME + if ends_at_once { Duration::ZERO } else { slice };
         let mut until_unblocked = Duration::ZERO;
         let mut spared = 0;
         loop {
@@ -116,12 +116,12 @@ impl BlockingPop {
                 biased;
                 reply = &mut pop => return self.outcome(link, reply),
                 () = self.interrupt.cancelled(), if can_interrupt && !interrupted => {
-                    deadline = deadline.min(Instant::now() + GRACE);
+                    deadline = deadline.min(Instant::now() + OVERTIME);
                 }
                 () = sleep(until_unblocked), if interrupted => {
                     // No effect before the server has received the pop, so it is repeated until the pop ends.
                     // The id is valid only until the server restarts.
-                    let _ = timeout(GRACE, self.conn.unblock(link)).await;
+                    let _ = timeout(OVERTIME, self.conn.unblock(link)).await;
                     until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
                 }
                 () = sleep_until(deadline) => {
@@ -129,13 +129,13 @@ impl BlockingPop {
                     // lost.
                     if deadline.elapsed() > HELD_UP && spared < SPARED {
                         spared += 1;
-                        deadline = Instant::now() + GRACE;
+                        deadline = Instant::now() + OVERTIME;
                         continue;
                     }
                     // The server does not answer. The pop ends with its connection, as one of unknown
                     // outcome.
                     link.reconnect();
-                    deadline = Instant::now() + GRACE;
+                    deadline = Instant::now() + OVERTIME;
                 }
             }
         }
@@ -348,7 +348,7 @@ impl Return {
     pub(super) async fn finish(mut self) {
         let mut attempt = 0;
         while !self.chunks.is_empty() {
-            sleep(backoff(attempt)).await;
+            sleep(pause_after(attempt)).await;
             attempt += 1;
             if let Err(OpError::Closed) = self.return_to_list().await {
                 return;

@@ -31,8 +31,8 @@ pub(super) type Kinds = HashMap<Kind, PopsOfKind, BuildHasherDefault<Hashed>>;
 /// The pops of one kind.
 pub(super) struct PopsOfKind {
     pub(super) dispatcher: Dispatcher,
-    hot: BlockingPop,
-    cold: BlockingPop,
+    hot: PopLink,
+    cold: PopLink,
     /// The claims of try pops whose replies have arrived. The next try pop of a list confirms one of them.
     claims: MapByKeys<Vec<ClaimId>>,
     /// Whether a timer runs for the claims that no try pop confirms.
@@ -52,7 +52,7 @@ struct Failing {
 
 /// A connection that blocks on one pop at a time.
 #[derive(Default)]
-pub(super) struct BlockingPop {
+pub(super) struct PopLink {
     pub(super) link: Option<Arc<Link>>,
     /// Whether it has a connection, or a pop opens one.
     pub(super) is_parked: bool,
@@ -61,7 +61,7 @@ pub(super) struct BlockingPop {
     pub(super) sent: Arc<OnceLock<Instant>>,
 }
 
-impl BlockingPop {
+impl PopLink {
     /// Prepares for a new pop.
     pub(super) fn reset(&mut self) {
         self.interrupt = CancellationToken::new();
@@ -81,8 +81,8 @@ impl PopsOfKind {
     pub(super) fn new(dispatcher: Dispatcher) -> Self {
         Self {
             dispatcher,
-            hot: BlockingPop::default(),
-            cold: BlockingPop::default(),
+            hot: PopLink::default(),
+            cold: PopLink::default(),
             claims: MapByKeys::default(),
             confirming: false,
             failing: None,
@@ -90,7 +90,7 @@ impl PopsOfKind {
         }
     }
 
-    pub(super) fn blocking_pop(&mut self, tier: Tier) -> &mut BlockingPop {
+    pub(super) fn blocking_pop(&mut self, tier: Tier) -> &mut PopLink {
         match tier {
             Tier::Hot => &mut self.hot,
             Tier::Cold => &mut self.cold,

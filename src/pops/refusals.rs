@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::kind::Kind;
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::wire::keys::Keys;
 
 /// A refusal that is this old does not lengthen the next pause.
@@ -51,7 +51,7 @@ impl Refusals {
         refused.retain(|_, refused| now < refused.until + MEMORY);
         let entry = refused.entry(sources.clone()).or_insert(Refused { times: 0, until: now });
         if entry.until <= now {
-            entry.until = now + backoff(entry.times);
+            entry.until = now + pause_after(entry.times);
             entry.times += 1;
         }
         self.some.store(true, Ordering::Relaxed);

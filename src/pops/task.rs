@@ -32,7 +32,7 @@ use crate::pacing::{within, yield_once};
 use crate::wire::keys::{Hashed, Keys};
 
 /// The most requests that are served before replies get their turn.
-const BATCH: usize = 256;
+const A_TURN: usize = 256;
 /// How long a claim waits for a try pop that confirms it on its way.
 const CONFIRM_AFTER: Duration = Duration::from_millis(20);
 /// How long an unused connection for a rare kind of pop is kept.
@@ -162,7 +162,7 @@ impl Task {
             if self.several {
                 yield_once().await;
             }
-            for _ in 0..BATCH {
+            for _ in 0..A_TURN {
                 let Some(Some(completed)) = self.running.next().now_or_never() else { break };
                 changed.extend(self.on_completed(completed));
             }
@@ -170,7 +170,7 @@ impl Task {
             while let Ok(popped) = self.unread.try_recv() {
                 changed.extend(self.on_unread(popped));
             }
-            let requests = self.mailbox.take(BATCH);
+            let requests = self.mailbox.take(A_TURN);
             self.several &= !requests.iter().any(|request| matches!(request, Request::Join(..)));
             for request in requests {
                 changed.extend(self.serve(request));

@@ -18,7 +18,7 @@ use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Change, Changes, Command, Conn, ConnectError, Link, OpError, Reply, ServerId};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::wire::keys::Keys;
 
 /// How the error begins for a client that may not, or cannot, track lists.
@@ -66,7 +66,7 @@ impl Drop for Place {
 
 /// A receiver or pop that waits until a list has changed.
 #[derive(Debug)]
-struct Wait {
+struct TrackedWait {
     list: Bytes,
     changed: Changed,
 }
@@ -78,7 +78,7 @@ type Changed = oneshot::Sender<Result<(), OpError>>;
 pub(super) struct Tracked {
     conn: Conn,
     stop: CancellationToken,
-    servers: Arc<Mutex<HashMap<ServerId, mpsc::UnboundedSender<Wait>>>>,
+    servers: Arc<Mutex<HashMap<ServerId, mpsc::UnboundedSender<TrackedWait>>>>,
 }
 
 impl Tracked {
@@ -95,12 +95,12 @@ impl Tracked {
         servers.retain(|_, server| !server.is_closed());
         let server = servers.entry(self.conn.server_of(keys.target())).or_insert_with(|| self.start(keys));
         // Fails only if the task has ended meanwhile. The drop is an answer, too.
-        let _ = server.send(Wait { list: keys.target().clone(), changed });
+        let _ = server.send(TrackedWait { list: keys.target().clone(), changed });
         receiver
     }
 
     /// Starts the task for the server of this queue.
-    fn start(&self, keys: &Keys) -> mpsc::UnboundedSender<Wait> {
+    fn start(&self, keys: &Keys) -> mpsc::UnboundedSender<TrackedWait> {
         let (sender, waits) = mpsc::unbounded_channel();
         let (conn, stop) = (self.conn.of(keys), self.stop.clone());
         let server = conn.own_server();
@@ -117,14 +117,14 @@ impl Tracked {
 
 /// Until no pop has waited for a while, or the server that `conn` is for is another one. The drop answers
 /// those that wait.
-async fn run(conn: Conn, server: ServerId, mut waits: mpsc::UnboundedReceiver<Wait>) {
+async fn run(conn: Conn, server: ServerId, mut waits: mpsc::UnboundedReceiver<TrackedWait>) {
     let mut failures = 0;
     while let Ok(Some(first)) = timeout(KEEP, waits.recv()).await {
         match conn.open_tracker().await {
             Ok((link, changes)) => {
                 let within = conn.command_timeout();
                 let mut lists =
-                    Lists { link, within, waiting: HashMap::new(), reading: FuturesUnordered::new() };
+                    TrackedLists { link, within, waiting: HashMap::new(), reading: FuturesUnordered::new() };
                 lists.add(first);
                 let stays = || conn.own_server() == server;
                 if stays() {
@@ -146,7 +146,7 @@ async fn run(conn: Conn, server: ServerId, mut waits: mpsc::UnboundedReceiver<Wa
                 while let Ok(wait) = waits.try_recv() {
                     let _ = wait.changed.send(Err(error.clone()));
                 }
-                sleep(backoff(failures)).await;
+                sleep(pause_after(failures)).await;
                 failures = failures.saturating_add(1);
             }
         }
@@ -154,7 +154,7 @@ async fn run(conn: Conn, server: ServerId, mut waits: mpsc::UnboundedReceiver<Wa
 }
 
 /// The lists that a pop waits for.
-struct Lists {
+struct TrackedLists {
     link: Arc<Link>,
     /// How long a command may take.
     within: Duration,
@@ -163,12 +163,12 @@ struct Lists {
     reading: FuturesUnordered<BoxFuture<'static, (Bytes, Result<Reply, OpError>)>>,
 }
 
-impl Lists {
+impl TrackedLists {
     /// Until no pop has waited for a while, or the connection is to be left.
     async fn follow(
         &mut self,
         mut changes: Changes,
-        waits: &mut mpsc::UnboundedReceiver<Wait>,
+        waits: &mut mpsc::UnboundedReceiver<TrackedWait>,
         stays: impl Fn() -> bool,
     ) {
         let mut ticks = interval(TICK);
@@ -200,7 +200,7 @@ impl Lists {
         }
     }
 
-    fn add(&mut self, wait: Wait) {
+    fn add(&mut self, wait: TrackedWait) {
         let (link, list, within) = (self.link.clone(), wait.list.clone(), self.within);
         self.waiting.entry(wait.list).or_default().push(wait.changed);
         self.reading.push(Box::pin(async move {

@@ -17,7 +17,7 @@ use super::kind::Kind;
 use super::tracked::Tracked;
 use crate::claims::ClaimId;
 use crate::conn::{Conn, OpError};
-use crate::pacing::{backoff, jittered};
+use crate::pacing::{jittered, pause_after};
 use crate::wire::keys::Keys;
 
 /// After this time it looks without a sign, in case that one was lost: a server that hands a slot over
@@ -43,7 +43,7 @@ type Ended = (PopOutcome, Option<ClaimId>);
 impl TrackedPop {
     pub(super) async fn run(self) -> Ended {
         if self.failures > 0 {
-            sleep(backoff(self.failures - 1)).await;
+            sleep(pause_after(self.failures - 1)).await;
         }
         if self.interrupt_at_once {
             return self.look(&self.keys).await;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::conn::{Command, Conn, OpError, Reply};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::scripts;
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
@@ -80,7 +80,7 @@ impl Forwarding {
                 if self.failures == 0 {
                     events::forward_failing(keys, &error);
                 }
-                self.not_before = Instant::now() + PAUSE + backoff(self.failures);
+                self.not_before = Instant::now() + PAUSE + pause_after(self.failures);
                 self.failures = self.failures.saturating_add(1);
                 false
             }

@@ -18,7 +18,7 @@ use super::pace::Pace;
 use super::plan::{Demand, LONGEST_ROUND_TRIP};
 use super::waiting::Waiting;
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
-use crate::pacing::backoff;
+use crate::pacing::pause_after;
 use crate::scripts::Call;
 use crate::wire::id;
 use crate::wire::keys::{Keys, MessageKeys};
@@ -226,7 +226,7 @@ impl Shared {
                 }
                 Err(error) => self.waiting.answer(u64::MAX, false, || Err(error.clone())),
             }
-            let _ = timeout(backoff(attempts), self.stop.cancelled()).await;
+            let _ = timeout(pause_after(attempts), self.stop.cancelled()).await;
             attempts += 1;
         };
         caller.lost |= lost;

@@ -37,7 +37,7 @@
 //!
 //! Claiming   (`pause_until`, `hold`)
 //!
-//!   +------+  on_refused: until the backoff is over            +--------+
+//!   +------+  on_refused: until the pause is over              +--------+
 //!   | free | ------------------------------------------------> | paused |
 //!   +------+  on_answered, held back: until the time it says   +--------+
 //!    ^   ^                                                       |
@@ -54,7 +54,7 @@ use tokio::time::Instant;
 
 pub(crate) use terms::{Blocked, Consequences, Demand, News, Scope, Step, View, Wake};
 
-use crate::pacing::{backoff_with, jittered_with};
+use crate::pacing::{jittered_with, pause_after_with};
 
 /// The most calls at a time.
 const MOST_CALLS: usize = 2;
@@ -347,7 +347,7 @@ impl Plan {
     /// a row.
     pub(crate) fn on_refused(&mut self, now: Instant) -> bool {
         self.next_sweep = now;
-        let until = now + backoff_with(self.refusals, self.random.f64());
+        let until = now + pause_after_with(self.refusals, self.random.f64());
         self.pause_until = Some(until);
         // What was refused may be to take messages back.
         self.next_call = self.next_call.max(until);

@@ -5,12 +5,6 @@
 --        is no longer pending
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n); of an overdue entry, while a large backlog is moved, a native scan of the ordered list
-local time = redis.call('TIME')
-local now = math.ceil(time[1] * 1000 + time[2] / 1000)
-local due = (tonumber(ARGV[1]) or now) + ARGV[2]
-if due >= 1e15 then
-    return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
-end
 redis.call('ZRANGE', KEYS.timeout_set, 0, 0)
 local was_due = tonumber(redis.call('ZSCORE', KEYS.timeout_set, ARGV[3]) or nil)
 if not was_due then
@@ -22,13 +16,4 @@ local field = redis.call('HGET', KEYS.jobs, id)
 if field and has_entry(field) and entry_of(field) == ARGV[3] then
     move_note(id, field, due)
 end
-local score = string.format('%.0f', due)
-redis.call('ZADD', KEYS.timeout_set, 'XX', score, ARGV[3])
-list_again(ARGV[3], was_due, now)
-local head = redis.call('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
-if head[1] == ARGV[3] then
-    -- Redisson sets its timer to whatever is announced, later times too, so only a head is announced.
-    redis.pcall('PUBLISH', KEYS.channel, score)
-    return {now, score}
-end
-return {now, tonumber(head[2]) <= now and head[2]}
+return {now, reschedule(ARGV[3], was_due)}

@@ -5,14 +5,7 @@
 -- Reply  {the due time, epoch ms; the head, if its transfer may have to be started, or false}; or false if there is no such job
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n); of an overdue job, while a large backlog is moved, a native scan of the ordered list
-local time = redis.call('TIME')
-local now = math.ceil(time[1] * 1000 + time[2] / 1000)
-local due = (tonumber(ARGV[1]) or now) + ARGV[2]
-if due >= 1e15 then
-    return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
-end
 local entry, was_due, _, field = job_of(ARGV[3])
-local score = string.format('%.0f', due)
 if not entry then
     local holder = field and is_of_message(field) and holder_of(ARGV[3], field, now)
     if not holder or holder.state ~= 'waiting' then
@@ -28,11 +21,4 @@ if not entry then
 end
 redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
 move_note(ARGV[3], field, due)
-redis.call('ZADD', KEYS.timeout_set, 'XX', score, entry)
-list_again(entry, was_due, now)
-local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
-if head.err or head[1] == entry then
-    redis.pcall('PUBLISH', KEYS.channel, score)
-    return {due, score}
-end
-return {due, tonumber(head[2]) <= now and head[2]}
+return {due, reschedule(entry, was_due)}

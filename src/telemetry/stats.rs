@@ -232,7 +232,7 @@ pub struct ReceivingStats {
     pub recovered: u64,
     /// Messages that became dead letters in calls of this client.
     pub died: u64,
-    /// Jobs that expired before anybody began with them: see
+    /// Jobs that expired before their handling began: see
     /// [`JobOffer::expires_after`](crate::delayed_queue::JobOffer::expires_after). Those that became dead
     /// letters count as `died`, too.
     pub expired: u64,

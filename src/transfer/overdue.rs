@@ -18,7 +18,7 @@ use crate::scripts;
 use crate::wire::keys::Keys;
 
 /// An entry that has been due for longer should have been moved.
-pub(super) const OVERDUE: Duration = Duration::from_secs(5);
+pub(super) const OVERDUE_AFTER: Duration = Duration::from_secs(5);
 /// At how many queues of a server a client looks at a time. With more of them, each has its turn.
 pub(super) const MOST: usize = 100;
 /// In how many slots of a cluster these may be. Each of them takes a call.
@@ -47,7 +47,7 @@ pub(super) async fn look(
 ) -> Option<Look> {
     let (sent, conn) = (Instant::now(), conn.of(&queues.first()?.1));
     let timeout_sets = queues.iter().map(|(_, keys)| keys.timeout_set().clone());
-    let call = scripts::OVERDUE.on(&[]).keys(timeout_sets).number(OVERDUE.as_millis()).only_reads();
+    let call = scripts::OVERDUE.on(&[]).keys(timeout_sets).number(OVERDUE_AFTER.as_millis()).only_reads();
     let reply = async {
         let mut reply = call.run(&conn).await?.into_array()?.into_iter();
         let micros = reply.next().ok_or_else(|| conn.desynchronised())?.into_clock()?;

@@ -23,9 +23,9 @@ pub(crate) type QueueId = u64;
 /// How long a new queue waits for the confirmation of its subscription before it runs without.
 const UNCONFIRMED: Duration = Duration::from_secs(1);
 /// The pause after a first failure; it doubles with each further one.
-const FIRST_BACKOFF: Duration = Duration::from_millis(50);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause after a failure.
-const LAST_BACKOFF: Duration = Duration::from_secs(5);
+const LAST_PAUSE: Duration = Duration::from_secs(5);
 /// How long to wait for a peer that goes first: longer than its call and its message take, and short enough
 /// to do no harm when it is gone. A random time in this range, so that the waiting clients do not all step in
 /// at once.
@@ -67,7 +67,7 @@ pub(crate) struct Schedule {
 
 /// The result of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Transferred {
+pub(crate) struct Moved {
     /// When the next entry is due.
     pub(crate) head: Option<Instant>,
     /// Whether it transferred anything.
@@ -211,8 +211,8 @@ impl Schedule {
 
     /// The run succeeded. Returns whether it is worth listening to the messages of peers: one seems to have
     /// been quicker, or there is a backlog.
-    pub(crate) fn finished(&mut self, queue: QueueId, now: Instant, outcome: Transferred) -> bool {
-        let Transferred { head, transferred, clock } = outcome;
+    pub(crate) fn finished(&mut self, queue: QueueId, now: Instant, outcome: Moved) -> bool {
+        let Moved { head, transferred, clock } = outcome;
         let interval = self.sweep_interval.max(SPREAD * self.queues.len() as u32);
         let interval = interval.mul_f64(1.0 + self.random.f64() / 4.0);
         let stand_down = self.stand_down(head, now);
@@ -254,9 +254,9 @@ impl Schedule {
             state.active = now;
             state.head = [state.head, state.head_of_run.take()].into_iter().flatten().min();
             state.sweep = now;
-            let backoff = FIRST_BACKOFF.saturating_mul(1 << state.failures.min(10)).min(LAST_BACKOFF);
+            let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(LAST_PAUSE);
             state.failures += 1;
-            state.not_before = Some(now + backoff.mul_f64(jitter));
+            state.not_before = Some(now + pause.mul_f64(jitter));
         });
     }
 

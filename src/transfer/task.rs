@@ -22,7 +22,7 @@ use super::call::{Call, Report};
 use super::clock::{ClockReading, ServerClock};
 use super::overdue::{self, Looks};
 use super::precise_sleep::PreciseSleep;
-use super::schedule::{Next, QueueId, Schedule, Transferred};
+use super::schedule::{Next, QueueId, Schedule, Moved};
 use super::servers::{IN_FLIGHT, Servers};
 use crate::announcements::{Announced, Announcements};
 use crate::conn::{Conn, ServerId};
@@ -106,7 +106,7 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn new(conn: Conn, settings: Settings, requests: mpsc::WeakUnboundedSender<Request>) -> Self {
         let schedule = Schedule::new(settings.sweep_interval, fastrand::u64(..));
-        let longest_run = scripts::TRANSFER.longest(&conn).saturating_add(overdue::OVERDUE);
+        let longest_run = scripts::TRANSFER.longest(&conn).saturating_add(overdue::OVERDUE_AFTER);
         let longest_look = scripts::OVERDUE.longest(&conn);
         let on_head = move |keys: &Keys, due| {
             if let Some(requests) = requests.upgrade() {
@@ -417,7 +417,7 @@ impl Task {
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
             Ok(reply) => {
-                let outcome = Transferred {
+                let outcome = Moved {
                     head,
                     // A call that only searched for due entries is a part of the call that transfers them.
                     transferred: reply.transferred + reply.quarantined > 0 || reply.cursor != 0,
@@ -426,7 +426,7 @@ impl Task {
                 queue.cursor = reply.cursor;
                 let now = reply.clock as f64 / 1e3;
                 let behind = reply.head.map(|due| now - due);
-                queue.counters.overdue(behind.filter(|ms| *ms > overdue::OVERDUE.as_millis() as f64));
+                queue.counters.overdue(behind.filter(|ms| *ms > overdue::OVERDUE_AFTER.as_millis() as f64));
                 let due = std::mem::replace(&mut queue.expected, reply.head);
                 if let Some(due) = due.filter(|due| reply.transferred > 0 && *due <= now) {
                     queue.counters.was_late(due, now);

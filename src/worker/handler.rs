@@ -410,6 +410,19 @@ impl fmt::Debug for Context {
 /// # Ok(())
 /// # }
 /// ```
+/// Its future is `Send`. If it is not, the compiler names the value that the future holds across an `await`:
+/// ```compile_fail
+/// # use redelay::{BlockingQueue, Worker};
+/// # async fn example(orders: BlockingQueue<i64>) -> redelay::Result<()> {
+/// let handler = |order: i64| async move {
+///     let local = std::rc::Rc::new(order);
+///     tokio::task::yield_now().await;
+///     println!("{local}");
+/// };
+/// Worker::new(&orders).run(handler).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler of messages of the type `{T}`",
     label = "this is no handler of `{T}`",

@@ -1,14 +1,20 @@
-//! Circles between the files of one module: none of them can be read, tested or replaced alone.
+//! Circles between the files of one module, and between modules: none of them can be read, tested or replaced
+//! alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::architecture::{CLI, CODEC, Package, REDELAY, paths, production_code};
+use super::architecture::{BESIDE, CLI, CODEC, Package, REDELAY, TESTING, paths, production_code, root};
 
 /// The modules of each package in which files do form circles: the recursion of nested values.
-const WITH_CIRCLES: [(&Package, &[&str]); 3] =
-    [(&REDELAY, &[]), (&CODEC, &["jackson", "java", "java_serialization", "kryo"]), (&CLI, &[])];
+const WITH_CIRCLES: [(&Package, &[&str]); 5] = [
+    (&REDELAY, &[]),
+    (&CODEC, &["jackson", "java", "java_serialization", "kryo"]),
+    (&CLI, &[]),
+    (&TESTING, &[]),
+    (&BESIDE, &[]),
+];
 
-/// A file, as the path of its module: `["a", "b"]` for `a/b.rs`.
+/// A file, as the path of its module: `["a", "b"]` for `a/b.rs`, and an empty one for `lib.rs`.
 type File = Vec<String>;
 
 /// The code of each file. It begins with a new line, as each `use` in it does.
@@ -86,38 +92,45 @@ fn reached<'a>(arrows: &'a BTreeMap<File, BTreeSet<File>>, from: &File) -> BTree
     reached
 }
 
-/// The files that reach themselves, by module.
+/// The files that reach themselves within their module, and the modules that do, by module.
 fn circles(files: &Files) -> BTreeMap<String, Vec<String>> {
-    let in_module = |file: &File, used: &File| file.first() == used.first();
-    let arrows: BTreeMap<File, BTreeSet<File>> = files
-        .iter()
-        .map(|(file, code)| {
-            let used = uses(files, file, code).into_iter();
-            (file.clone(), used.filter(|used| in_module(file, used)).collect())
-        })
-        .collect();
+    let (mut within, mut between) = (BTreeMap::new(), BTreeMap::new());
+    for (file, code) in files {
+        // `lib.rs` only names what the modules have.
+        let Some(module) = file.first() else { continue };
+        let used = uses(files, file, code).into_iter().filter(|used| !used.is_empty());
+        let (own, others): (BTreeSet<_>, BTreeSet<_>) = used.partition(|used| used[0] == *module);
+        within.insert(file.clone(), own);
+        let modules = others.into_iter().map(|used| used[..1].to_vec());
+        between.entry(vec![module.clone()]).or_insert_with(BTreeSet::new).extend(modules);
+    }
     let mut circles = BTreeMap::new();
-    for file in files.keys().filter(|file| reached(&arrows, file).contains(file)) {
-        circles.entry(file[0].clone()).or_insert_with(Vec::new).push(file.join("/"));
+    for arrows in [within, between] {
+        for file in arrows.keys().filter(|file| reached(&arrows, file).contains(file)) {
+            circles.entry(file[0].clone()).or_insert_with(Vec::new).push(file.join("/"));
+        }
     }
     circles
 }
 
 fn files(sources: impl IntoIterator<Item = (String, String)>) -> Files {
-    let path = |file: &str| file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
+    let path = |file: &str| match file {
+        "lib.rs" => File::new(),
+        _ => file.trim_end_matches(".rs").split('/').map(str::to_owned).collect(),
+    };
     sources.into_iter().map(|(file, code)| (path(&file), format!("\n{code}"))).collect()
 }
 
 #[test]
-fn files_of_a_module_form_no_circle() {
+fn neither_files_nor_modules_form_a_circle() {
     for (package, with_circles) in WITH_CIRCLES {
         let sources = production_code(package).into_iter();
         let sources =
             sources.map(|(_, file, code)| (file.to_str().expect("a name").replace('\\', "/"), code));
-        let circles = circles(&files(sources));
+        let circles = circles(&files(sources.chain([("lib.rs".to_owned(), root(package))])));
         let new = circles.iter().filter(|(module, _)| !with_circles.contains(&&***module));
         let new: Vec<_> = new.map(|(module, files)| format!("`{module}`: {}", files.join(", "))).collect();
-        assert!(new.is_empty(), "files of a module use each other: {}", new.join("; "));
+        assert!(new.is_empty(), "files of a module, or modules, use each other: {}", new.join("; "));
         for module in with_circles {
             assert!(
                 circles.contains_key(*module),
@@ -148,4 +161,10 @@ fn every_form_of_a_circle_is_found() {
     // A file in a folder, and one beside the folder.
     let deep = [("a/b/e.rs", "use super::super::c::C;"), ("a/c.rs", "use super::b::e::E;")];
     assert_eq!(circles_of(&[root, ("a/b.rs", ""), deep[0], deep[1]]), "a/b/e a/c");
+    // Modules whose files form none, and modules by what `lib.rs` has from them.
+    let modules = [("a.rs", ""), ("a/b.rs", "use crate::c::C;"), ("c.rs", "use crate::a::A;")];
+    assert_eq!(circles_of(&modules), "a c");
+    let lib = ("lib.rs", "mod a;\npub use {a::A, c::C};");
+    assert_eq!(circles_of(&[lib, ("a.rs", "use crate::C;"), ("c.rs", "use crate::A;")]), "a c");
+    assert_eq!(circles_of(&[lib, ("a.rs", "use crate::C;"), ("c.rs", "")]), "");
 }

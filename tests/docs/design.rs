@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 const BYTES: usize = 15_000;
 const WORDS: usize = 250;
 
+/// The most words of the index and all topics. A newcomer reads them all: shorten another answer for a new
+/// one.
+const ALL_WORDS: usize = 9_700;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -60,6 +64,16 @@ fn every_answer_begins_with_the_decision() {
             assert!(words <= WORDS, "{name}: the answer to `{question}` has {words} words");
         }
     }
+}
+
+#[test]
+fn the_design_is_short() {
+    // Marks of tables, and lines of drawings, are no words.
+    let is_word = |word: &&str| word.contains(char::is_alphanumeric);
+    let count = |text: &str| text.split_whitespace().filter(is_word).count();
+    let index = count(include_str!("../../DESIGN.md"));
+    let all = index + topics().iter().map(|(_, text)| count(text)).sum::<usize>();
+    assert!(all <= ALL_WORDS, "DESIGN.md and docs/design have {all} words, {} too many", all - ALL_WORDS);
 }
 
 #[test]

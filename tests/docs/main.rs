@@ -16,3 +16,4 @@ mod size;
 mod testing;
 mod tour;
 mod troubleshooting;
+mod words;

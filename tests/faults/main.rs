@@ -5,11 +5,11 @@
 //! server counted. A `workload` runs clients that offer, take, receive (`consumers`) and record.
 
 mod around_failover;
-mod cancellation;
 mod clusters;
 mod consumers;
 mod crash_matrix;
 mod deliveries;
+mod dropped_futures;
 mod dropping;
 mod dying;
 mod early_polls;

@@ -138,9 +138,9 @@ async fn a_receiver_that_cannot_recover_pauses() {
     drop(delivery);
 }
 
-/// After an outage, the grace of the receivers with the longest leases counts.
+/// After an outage, the extra time of the receivers with the longest leases counts.
 #[tokio::test]
-async fn a_receiver_with_a_shorter_lease_does_not_end_the_grace_of_others() {
+async fn a_receiver_with_a_shorter_lease_does_not_end_the_extra_time_of_others() {
     // With equal leases it holds.
     for lease in [14_000, 200] {
         let server = Server::builder().appendonly(true).start();

@@ -315,7 +315,7 @@ async fn what_is_abandoned_goes_back_by_itself() {
     assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
 }
 
-/// An hour's grace, shortened: what dead receivers had keeps its losses while somebody sweeps the queue. A
+/// The hour of what is abandoned, shortened: what dead receivers had keeps its losses while somebody sweeps the queue. A
 /// payload that kills each of its processes keeps its count.
 #[tokio::test]
 async fn what_is_abandoned_stays_until_the_limit_is_over() {

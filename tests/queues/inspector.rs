@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::TryStreamExt;
 use redelay::delayed_queue::EntryFormat;
-use redelay::inspector::{Happening, Happenings, Inspector, Place, Role};
+use redelay::inspector::{Cursor, Happening, Happenings, Inspector, Role};
 use redelay::{Client, ErrorKind, Result, codec};
 use redelay_fixture::{Cluster, Server, redis, until};
 use redelay_support::{
@@ -55,7 +55,7 @@ macro_rules! pages {
             let page = soon($inspector.$read("q", after, $limit)).await.unwrap();
             let Some(last) = page.last() else { break all };
             // Through its text, as another process would.
-            after = Some(Place::from(last).to_string().parse::<Place>().unwrap());
+            after = Some(Cursor::from(last).to_string().parse::<Cursor>().unwrap());
             all.extend(page);
         }
     }};
@@ -124,8 +124,8 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
     }
     let schedules = soon(inspector.schedules("q", None, usize::MAX)).await.unwrap();
     assert_eq!(schedules.iter().flatten().count(), COUNT);
-    let place = Place::from(schedules[99].as_ref().unwrap());
-    let behind = soon(inspector.schedules("q", Some(place), 1)).await.unwrap();
+    let cursor = Cursor::from(schedules[99].as_ref().unwrap());
+    let behind = soon(inspector.schedules("q", Some(cursor), 1)).await.unwrap();
     assert_eq!(behind[0].as_ref().unwrap().name, schedules[100].as_ref().unwrap().name);
     let due = soon(inspector.due("q", HOUR, 3)).await.unwrap();
     assert_eq!(due.iter().map(|span| span.count).collect::<Vec<_>>(), [0, 0, 0, 0, COUNT]);
@@ -133,7 +133,7 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
     assert_eq!(told.role, Some(Role::Master));
     assert!(told.clock.is_some() && told.product.is_some() && told.eviction_policy.is_some());
     assert_eq!(told.unknown, []);
-    let [settings] = &soon(inspector.settings()).await.unwrap()[..] else { panic!("another number") };
+    let [settings] = &soon(inspector.server_settings()).await.unwrap()[..] else { panic!("another number") };
     let permissions: BTreeSet<_> =
         settings.unknown.iter().filter_map(|unknown| unknown.permission.as_deref()).collect();
     assert_eq!(permissions, BTreeSet::from(["+config|get"]));
@@ -255,7 +255,7 @@ async fn nothing_is_passed_over_while_the_head_moves() {
     loop {
         let page = soon(inspector.pending("q", after, 130)).await.unwrap();
         let Some(last) = page.last() else { break };
-        after = Some(Place::from(last).to_string().parse::<Place>().unwrap());
+        after = Some(Cursor::from(last).to_string().parse::<Cursor>().unwrap());
         seen.extend(page.iter().map(payload));
         // The last one that was read goes, too, and most of those in front of it.
         for entry in &page[10..] {
@@ -278,7 +278,7 @@ async fn nothing_ready_is_passed_over_while_others_take() {
     for round in 0.. {
         let page = soon(inspector.ready("q", after, 100)).await.unwrap();
         let Some(last) = page.last() else { break };
-        after = Some(Place::from(last));
+        after = Some(Cursor::from(last));
         seen.extend(page.iter().map(|ready| String::from_utf8_lossy(&ready.payload).parse::<i64>().unwrap()));
         // Sometimes more than were read.
         let most = if round % 4 == 3 { 350 } else { 40 };
@@ -516,7 +516,7 @@ async fn a_place_of_something_else_is_refused() {
     let server = Server::start();
     let client = still_builder(&server).connect().await.unwrap();
     let inspector = client.inspector();
-    let (index, name, score): (Place, Place, Place) =
+    let (index, name, score): (Cursor, Cursor, Cursor) =
         ("7:#00".parse().unwrap(), ":nightly".parse().unwrap(), "7:x".parse().unwrap());
     let invalid = |result: Result<usize>| assert_eq!(result.unwrap_err().kind(), ErrorKind::Invalid);
     invalid(soon(inspector.pending("q", Some(index), 1)).await.map(|rows| rows.len()));

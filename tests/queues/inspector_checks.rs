@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
-use redelay::inspector::{LeftoverKind, Place};
+use redelay::inspector::{Cursor, LeftoverKind};
 use redelay_fixture::Server;
 use redelay_support::{HOUR, ORDERED_LIST, SELDOM, TIMEOUT_SET, soon, still_builder, still_text_queues};
 
@@ -27,7 +27,7 @@ async fn the_ordered_list_is_read_with_its_scores() {
     loop {
         let page = soon(inspector.entries("q", after, 700)).await.unwrap();
         let Some(last) = page.last() else { break };
-        after = Some(Place::from(last).to_string().parse::<Place>().unwrap());
+        after = Some(Cursor::from(last).to_string().parse::<Cursor>().unwrap());
         all.extend(page);
     }
     let list = server.list(ORDERED_LIST);
@@ -52,7 +52,7 @@ async fn a_list_of_equal_payloads_has_an_end() {
     loop {
         let page = soon(inspector.ready("q", after, 300)).await.unwrap();
         let Some(last) = page.last() else { break };
-        after = Some(Place::from(last));
+        after = Some(Cursor::from(last));
         read += page.len();
         assert!(read <= 2_500);
     }
@@ -189,7 +189,7 @@ async fn settings_are_asked_for_only_by_those_who_want_them() {
     let [told] = &soon(inspector.servers()).await.unwrap()[..] else { panic!("another number") };
     assert_eq!((told.unknown.len(), told.database, server.command_calls("config|get")), (0, 0, before));
     assert!(told.ahead_ms.is_some_and(|ahead| ahead.abs() < 60_000.0) && told.refused_commands.is_some());
-    let [settings] = &soon(inspector.settings()).await.unwrap()[..] else { panic!("another number") };
+    let [settings] = &soon(inspector.server_settings()).await.unwrap()[..] else { panic!("another number") };
     assert_eq!(settings.idle_timeout, Some(Duration::from_secs(300)));
     assert_eq!((settings.save.as_deref(), settings.min_replicas), (Some(""), Some(0)));
     assert_eq!(settings.cluster.is_some(), server.is_cluster());

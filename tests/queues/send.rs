@@ -15,9 +15,9 @@ use redelay::delayed_queue::{
 };
 use redelay::delayed_queue::{Schedules, StoredSchedule, Ticket};
 use redelay::inspector::{
-    ClusterState, Details, DueCount, Happening, Happenings, Inspector, Leftover, LeftoverKind, ListedEntry,
-    Orphans, Overview, PendingEntry, Place, QueueKey, Queues, ReadyPayload, Role, Sentinel, Server, Settings,
-    Unknown,
+    ClusterState, Cursor, Details, DueCount, Happening, Happenings, Inspector, Leftover, LeftoverKind,
+    ListedEntry, Orphans, Overview, PendingEntry, QueueKey, Queues, ReadyPayload, Role, Sentinel, Server,
+    ServerSettings, Unknown,
 };
 use redelay::receiver::{DeliveryStream, MessageId};
 use redelay::stats::{
@@ -62,7 +62,17 @@ fn types_are_shared_by_threads() {
         PumpStats,
     )>();
     is_shared::<(ClusterState, Details, DueCount, Happening, Leftover, LeftoverKind, ListedEntry, Orphans)>();
-    is_shared::<(Overview, PendingEntry, Place, QueueKey, ReadyPayload, Role, Sentinel, Server, Settings)>();
+    is_shared::<(
+        Overview,
+        PendingEntry,
+        Cursor,
+        QueueKey,
+        ReadyPayload,
+        Role,
+        Sentinel,
+        Server,
+        ServerSettings,
+    )>();
     is_shared::<Unknown>();
     is_shared::<(Backoff, Context, Failure, OnUndecodable, Outcome, Stopped, Error, ErrorKind)>();
     is_shared::<(PendingJob<i64>, StoredSchedule<i64>, Delivery<i64>)>();
@@ -227,10 +237,10 @@ fn futures_of_workers(worker: fn() -> Worker<i64>, context: &Context) {
 }
 
 #[allow(dead_code)]
-fn futures_of_inspectors(inspector: &Inspector, pump: &Pump, place: fn() -> Option<Place>) {
+fn futures_of_inspectors(inspector: &Inspector, pump: &Pump, cursor: fn() -> Option<Cursor>) {
     goes(pump.transfer());
     goes(inspector.servers());
-    goes(inspector.settings());
+    goes(inspector.server_settings());
     goes(inspector.sentinels());
     goes(inspector.leftovers());
     goes(inspector.overview(&["q"]));
@@ -239,16 +249,16 @@ fn futures_of_inspectors(inspector: &Inspector, pump: &Pump, place: fn() -> Opti
     goes(inspector.due("q", Duration::ZERO, 1));
     goes(inspector.keys("q"));
     goes(inspector.orphans("q"));
-    goes(inspector.pending("q", place(), 1));
-    goes(inspector.entries("q", place(), 1));
-    goes(inspector.ready("q", place(), 1));
-    goes(inspector.inbox("q", place(), 1));
-    goes(inspector.in_flight("q", place(), 1));
-    goes(inspector.waiting("q", place(), 1));
-    goes(inspector.dead_letters("q", place(), 1));
-    goes(inspector.unconfirmed_pops("q", place(), 1));
-    goes(inspector.quarantine("q", place(), 1));
-    goes(inspector.schedules("q", place(), 1));
+    goes(inspector.pending("q", cursor(), 1));
+    goes(inspector.entries("q", cursor(), 1));
+    goes(inspector.ready("q", cursor(), 1));
+    goes(inspector.inbox("q", cursor(), 1));
+    goes(inspector.in_flight("q", cursor(), 1));
+    goes(inspector.waiting("q", cursor(), 1));
+    goes(inspector.dead_letters("q", cursor(), 1));
+    goes(inspector.unconfirmed_pops("q", cursor(), 1));
+    goes(inspector.quarantine("q", cursor(), 1));
+    goes(inspector.schedules("q", cursor(), 1));
 }
 
 #[allow(dead_code)]

@@ -15,11 +15,12 @@ pub(crate) mod retries;
 use std::slice::from_mut;
 use std::time::Duration;
 
-use crate::bench::{Bench, Workers, wait_for};
+use crate::bench::{Bench, Workers};
 use crate::contest::columns;
-use crate::job::{Fill, Job, Receive};
 use crate::repeat::Outcome;
-use crate::worker::{System, Worker};
+use crate::system::System;
+use crate::warm_up::warm_up_receiving;
+use crate::worker::{Worker, wait_for};
 
 const QUEUE: &str = "messages";
 /// The column of redelay, where there is only one.
@@ -39,25 +40,11 @@ fn systems(bench: &Bench) -> Vec<System> {
 fn workers(bench: &mut Bench) -> Workers {
     let mut workers = Workers::new(|bench, system| {
         let mut worker = bench.start_workers(system, 1, 1)?.remove(0);
-        warm_up(&mut worker, bench.effort.taken)?;
+        warm_up_receiving(&mut worker, QUEUE, bench.effort.taken)?;
         Ok(worker)
     });
     workers.start(bench, all_systems(bench));
     workers
-}
-
-/// Makes the connections, loads the scripts, and lets a virtual machine compile what it runs.
-pub(crate) fn warm_up(worker: &mut Worker, count: u64) -> Outcome<()> {
-    for _ in 0..2 {
-        receive(worker, 64, count / 4)?;
-    }
-    Ok(())
-}
-
-fn receive(worker: &mut Worker, concurrency: usize, count: u64) -> Outcome<()> {
-    worker.ask(&Fill::new(QUEUE, count).job())?;
-    let receive = Receive { queue: QUEUE.into(), by_hand: false, concurrency, count };
-    worker.ask(&Job::Receive(receive)).map(drop)
 }
 
 /// Waits until a worker has handled this number of messages.

@@ -2,20 +2,22 @@
 
 mod in_process;
 mod polling;
+mod store;
 pub(crate) mod work;
 
 use std::slice::from_mut;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::bench::{Bench, Measured, ask_all, wait_for};
+use crate::bench::{Bench, Measured};
 use crate::contest::{Column, Contest, Line};
 use crate::job::{Collect, Job, Offer};
 use crate::repeat::Outcome;
 use crate::report;
-use crate::results::{Better, quantile};
 use crate::server::{Counters, Server};
-use crate::worker::{System, Worker};
+use crate::spread::{Better, quantile};
+use crate::system::System;
+use crate::worker::{Worker, ask_all, wait_for};
 
 const QUEUE: &str = "late";
 const TAKERS: usize = 4;

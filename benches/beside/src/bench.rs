@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 use std::mem::replace;
 use std::slice::from_mut;
-use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::contest::Contest;
 use crate::effort::Effort;
-use crate::job::{Collect, Job, Offer, Reply};
+use crate::job::Job;
 use crate::repeat::{Outcome, Repeat, Repeats};
 use crate::results::{Plot, Table};
 use crate::server::Server;
-use crate::tuning::{Settings, Tuning, tune};
-use crate::worker::{Sides, System, Worker};
+use crate::settings::Settings;
+use crate::system::{Sides, System};
+use crate::tuning::{Tuning, tune};
+use crate::warm_up::warm_up;
+use crate::worker::Worker;
 
 /// The result of a measurement.
 #[derive(Default)]
@@ -215,68 +217,5 @@ impl Workers {
         worker.ask(&Job::Close)?;
         self.all.insert(system, worker);
         Ok(measured)
-    }
-}
-
-/// Offers and takes for this time, ms, in each worker, as the measurements do. A native program only has to
-/// make its connections. A virtual machine is slow until it has compiled the code that it runs, for which it
-/// needs a core. When sixteen of them warm up together on two cores, commands wait for longer than Redisson's
-/// timeouts; so no more of them do at a time than there are cores.
-pub(crate) fn warm_up(workers: &mut [Worker], millis: u64) -> Outcome<()> {
-    let Some(system) = workers.first().map(Worker::system) else { return Ok(()) };
-    let (group, millis) = match system {
-        System::Redelay => (workers.len(), millis.min(500)),
-        System::Redisson => (available_parallelism().map_or(1, usize::from), millis),
-        System::BullMq | System::Asynq | System::Apalis => return Ok(()),
-    };
-    workers.chunks_mut(group).try_for_each(|group| warm_up_together(group, millis))
-}
-
-fn warm_up_together(workers: &mut [Worker], millis: u64) -> Outcome<()> {
-    // Of all processes together as many as of one, if that is enough to keep the connections of each busy.
-    let concurrency = (64 / workers.len()).max(16);
-    for batch in [1, 16] {
-        let job = Offer { concurrency, batch, millis: millis / 4, ..Offer::new("warm-up") }.job();
-        ask_all(workers, &job)?;
-    }
-    ask_all(workers, &Collect::new("warm-up-due", 1).job())?;
-    let concurrency = concurrency.div_ceil(4);
-    let due = Offer { delay: (0, 50), concurrency, millis: millis / 2, ..Offer::new("warm-up-due") };
-    let offered = ask_all(workers, &due.job())?.iter().map(|reply| reply.count).sum();
-    wait_for(workers, offered, Duration::from_secs(5))?;
-    ask_all(workers, &Job::Stop)?;
-    ask_all(workers, &Job::Close)?;
-    Ok(())
-}
-
-/// Gives the same job to all workers at the same time, and returns their replies.
-pub(crate) fn ask_all(workers: &mut [Worker], job: &Job) -> Outcome<Vec<Reply>> {
-    workers.iter_mut().try_for_each(|worker| worker.begin(job))?;
-    workers.iter_mut().map(Worker::end).collect()
-}
-
-/// Waits until this number of payloads is collected, or until none has come for as long as `patience`.
-/// Returns the number collected.
-pub(crate) fn wait_for(workers: &mut [Worker], count: u64, patience: Duration) -> Outcome<u64> {
-    wait_and_look(workers, count, patience, Duration::from_millis(10))
-}
-
-/// The same with this pause between two looks. Each costs the worker as much as a message or more.
-pub(crate) fn wait_and_look(
-    workers: &mut [Worker],
-    count: u64,
-    patience: Duration,
-    pause: Duration,
-) -> Outcome<u64> {
-    let (mut last, mut since) = (0, Instant::now());
-    loop {
-        let collected = ask_all(workers, &Job::Collected)?.iter().map(|reply| reply.count).sum();
-        if collected > last {
-            (last, since) = (collected, Instant::now());
-        }
-        if collected >= count || since.elapsed() > patience {
-            return Ok(collected);
-        }
-        std::thread::sleep(pause);
     }
 }

@@ -6,12 +6,14 @@ mod place;
 use std::collections::BTreeMap;
 use std::slice::from_mut;
 
-use crate::bench::{Bench, Measured, warm_up};
+use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::job::{Job, Offer, Receive, Reply};
 use crate::repeat::Outcome;
-use crate::results::Better;
-use crate::worker::{System, Worker};
+use crate::spread::Better;
+use crate::system::System;
+use crate::warm_up::warm_up;
+use crate::worker::Worker;
 use place::{Place, QUEUE};
 
 /// Queues of a turn, spread over the masters.

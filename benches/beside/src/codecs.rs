@@ -8,8 +8,10 @@ use redelay::codec::{self, Codec};
 use crate::bench::{Bench, Measured};
 use crate::job::{Job, Reply};
 use crate::order::Order;
-use crate::results::{Better, Goal, Row, Table};
-use crate::worker::{System, Worker};
+use crate::results::{Goal, Row, Table};
+use crate::spread::Better;
+use crate::system::System;
+use crate::worker::Worker;
 
 /// The codecs of both systems, each with a plain library to compare with: the one it is built on, or
 /// serde_json.

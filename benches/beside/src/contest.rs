@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Better, Spread, spread};
-use crate::worker::System;
+use crate::spread::{Better, Spread, spread};
+use crate::system::System;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Contest {

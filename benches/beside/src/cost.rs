@@ -9,8 +9,9 @@ use crate::effort::Effort;
 use crate::idle::named;
 use crate::load::{Cost, Load, lines, missing};
 use crate::report::count;
-use crate::results::{self, Plot, spread};
-use crate::worker::System;
+use crate::results::{self, Plot};
+use crate::spread::spread;
+use crate::system::System;
 
 /// Messages a second, where the payload grows up to a megabyte.
 const PER_SECOND_OF_SIZES: f64 = 50.0;
@@ -153,7 +154,7 @@ fn at(bench: &mut Bench, workers: &mut Workers, point: &Point) -> Measurement {
 fn contest(axis: &Axis, measured: &[&Measurement]) -> Contest {
     let mut about = format!(
         "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process with redelay and Redisson, and handled by a \
-         worker with 16 slots with BullMQ and asynq, which have nothing else. The commands include those that scripts run, and \
+         worker with a concurrency of 16 with BullMQ and asynq, which have nothing else. The commands include those that scripts run, and \
          those of the offers. {}",
         axis.about
     );

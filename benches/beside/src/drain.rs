@@ -6,9 +6,10 @@ use crate::bench::{Bench, Measured};
 use crate::effort::Drain;
 use crate::job::{Job, NOT_SOON, payload};
 use crate::report::count;
-use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, spread};
+use crate::results::{Axis, Goal, Line, Plot, Row, Table};
 use crate::server::Entry;
-use crate::worker::{Sides, System};
+use crate::spread::{Better, spread};
+use crate::system::{Sides, System};
 
 /// The order of the due times in the list, which is in the order of the offers.
 const ORDERS: [&str; 3] = ["in order", "random", "reverse"];

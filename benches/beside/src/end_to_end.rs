@@ -4,8 +4,9 @@
 use crate::bench::{Bench, Measured};
 use crate::load::{Cost, Load, PATIENCE};
 use crate::report::count;
-use crate::results::{Better, Goal, Row, Table};
-use crate::worker::{Sides, System};
+use crate::results::{Goal, Row, Table};
+use crate::spread::Better;
+use crate::system::{Sides, System};
 
 /// The most at 1,000 messages a second. The goals of the CPU time are in `ladder/messages.rs`.
 const GOALS: [(&str, f64); 3] = [("scripts", 1.7), ("commands", 12.0), ("lateness", 2.5)];

@@ -7,10 +7,12 @@ use crate::bench::{Bench, Measured};
 use crate::job::Job;
 use crate::repeat::Outcome;
 use crate::report::count;
-use crate::results::{Better, Row, Table};
+use crate::results::{Row, Table};
 use crate::server::{Counters, Server};
-use crate::tuning::Settings;
-use crate::worker::{Sides, System, Worker};
+use crate::settings::Settings;
+use crate::spread::Better;
+use crate::system::{Sides, System};
+use crate::worker::Worker;
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let millis = bench.effort.idle_millis;

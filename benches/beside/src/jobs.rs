@@ -14,9 +14,9 @@ use tokio::runtime::Runtime;
 use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::report::count;
-use crate::results::Better;
 use crate::server::{ordered_list, timeout_set};
-use crate::worker::System;
+use crate::spread::Better;
+use crate::system::System;
 
 const QUEUE: &str = "jobs";
 /// Calls of each kind, except those that take long.

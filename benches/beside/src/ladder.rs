@@ -10,13 +10,15 @@ use std::slice::from_mut;
 
 use self::rung::Rung;
 use self::system_calls::Counter;
-use crate::bench::{Bench, Measured, warm_up};
+use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::job::{Job, Offer, Receive, payload};
 use crate::repeat::Outcome;
-use crate::results::Better;
-use crate::tuning::Settings;
-use crate::worker::{System, Worker};
+use crate::settings::Settings;
+use crate::spread::Better;
+use crate::system::System;
+use crate::warm_up::warm_up;
+use crate::worker::Worker;
 
 const QUEUE: &str = "ladder";
 /// The most takers.
@@ -98,7 +100,7 @@ impl Call {
             Self::Take(1) => "take",
             Self::Take(_) => "take, 8 takers",
             Self::ByHand => "receive and ack",
-            Self::Work => "worker, 1 slot",
+            Self::Work => "worker, 1 at a time",
         }
     }
 

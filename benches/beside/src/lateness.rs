@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
+use crate::bench::{Bench, Measured};
 use crate::job::{Collect, Job, Offer};
 use crate::repeat::Outcome;
-use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, quantile};
-use crate::worker::{Sides, System, Worker};
+use crate::results::{Axis, Goal, Line, Plot, Row, Table};
+use crate::spread::{Better, quantile};
+use crate::system::{Sides, System};
+use crate::warm_up::warm_up;
+use crate::worker::{Worker, ask_all, wait_for};
 
 /// Other offers per second at the same time, on a queue of their own.
 const BESIDE: f64 = 5_000.0;

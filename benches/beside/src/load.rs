@@ -4,19 +4,20 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::acknowledged;
-use crate::bench::{Bench, ask_all, wait_and_look, warm_up};
+use crate::bench::Bench;
 use crate::contest::{Line, columns};
 use crate::idle::wait_until_open;
 use crate::job::{Collect, Handler, Job, Offer, Work};
 use crate::repeat::Outcome;
-use crate::results::{Better, quantile};
 use crate::server::Counters;
-use crate::worker::{System, Worker};
+use crate::spread::{Better, quantile};
+use crate::system::System;
+use crate::warm_up::{warm_up, warm_up_receiving};
+use crate::worker::{Worker, ask_all, wait_and_look};
 
 /// ms.
 const DELAYS: (u64, u64) = (0, 100);
-/// Takers, or slots of workers, of all processes together.
+/// Takers, or the concurrency of workers, of all processes together.
 const TAKERS: usize = 16;
 const QUEUE: &str = "messages";
 /// Longer than asynq's five seconds between two looks at what is due.
@@ -96,31 +97,31 @@ impl Load {
 
     /// Warm processes for it.
     pub(crate) fn start(&self, bench: &mut Bench, system: System) -> Outcome<Vec<Worker>> {
-        let takers = self.slots().max(self.queues);
+        let takers = self.takers().max(self.queues);
         let mut workers = bench.start_workers(system, self.processes, takers)?;
         if System::BOTH.contains(&system) {
             warm_up(&mut workers, bench.effort.warm_up / 2)?;
         } else {
             for worker in &mut workers {
-                acknowledged::warm_up(worker, bench.effort.taken / self.processes as u64)?;
+                warm_up_receiving(worker, QUEUE, bench.effort.taken / self.processes as u64)?;
             }
         }
         bench.server.clear();
         Ok(workers)
     }
 
-    /// Takers, or slots of the worker, of each process. Each queue has a taker, even if there are more queues
-    /// than these.
-    fn slots(&self) -> usize {
+    /// Takers, or the concurrency of the worker, of each process. Each queue has a taker, even if there are
+    /// more queues than these.
+    fn takers(&self) -> usize {
         TAKERS.div_ceil(self.processes)
     }
 
     fn handle(&self, system: System) -> Job {
-        let (queues, slots) = (self.queues, self.slots());
+        let (queues, takers) = (self.queues, self.takers());
         if self.is_acknowledged || !System::BOTH.contains(&system) {
-            Work { queues, ..Work::new(QUEUE, slots, Handler::Late) }.job()
+            Work { queues, ..Work::new(QUEUE, takers, Handler::Late) }.job()
         } else {
-            Collect { queues, ..Collect::new(QUEUE, slots) }.job()
+            Collect { queues, ..Collect::new(QUEUE, takers) }.job()
         }
     }
 

@@ -12,15 +12,18 @@
 //! | `load.rs` | messages that are offered and handled, and what each costs |
 //! | `bench.rs` | shared by all of them: a server, workers, taking turns |
 //! | `repeat.rs` | repeats a turn in which a system failed |
+//! | `warm_up.rs` | what workers do before anything is counted |
+//! | `system.rs` | the systems |
 //! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on any system |
+//! | `process.rs` | the CPU time and memory of a process |
 //! | `redelay.rs` | the worker on redelay: this program, started again |
 //! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
 //! | `peers.rs` | the workers on BullMQ, asynq and apalis-redis: `peers` |
-//! | `tuning.rs` | which settings suit each system best on this machine |
+//! | `tuning.rs`, `settings.rs` | which settings suit each system best on this machine |
 //! | `redis_benchmark.rs` | the upper limit of the server |
 //! | `scripts.rs` | scripts of redelay, for that and for the ladder |
 //! | `server.rs` | the server, and its counters |
-//! | `results.rs`, `contest.rs` | numbers, medians, ratios, goals |
+//! | `results.rs`, `contest.rs`, `spread.rs` | numbers, medians, ratios, goals |
 //! | `report.rs`, `plot.rs`, `machine.rs` | the report |
 //! | `options.rs`, `effort.rs` | what is measured, and how much of it |
 //!
@@ -51,6 +54,7 @@ mod options;
 mod order;
 mod peers;
 mod plot;
+mod process;
 mod redelay;
 mod redis_benchmark;
 mod redisson;
@@ -59,8 +63,12 @@ mod report;
 mod results;
 mod scripts;
 mod server;
+mod settings;
+mod spread;
+mod system;
 mod take;
 mod tuning;
+mod warm_up;
 mod worker;
 
 use std::fs;

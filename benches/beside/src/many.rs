@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use redelay_fixture::redis::pipe;
 
-use crate::bench::{Bench, Measured, wait_and_look};
+use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::idle::wait_until_open;
 use crate::job::{Collect, Job, Offer, names, now, payload};
 use crate::repeat::Outcome;
 use crate::report::count;
-use crate::results::Better;
-use crate::worker::{System, Worker};
+use crate::spread::Better;
+use crate::system::System;
+use crate::worker::{Worker, wait_and_look};
 
 const QUEUE: &str = "many";
 const SIZE: usize = 100;

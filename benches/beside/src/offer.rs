@@ -4,9 +4,10 @@
 use crate::bench::{Bench, Measured, Workers};
 use crate::job::Offer;
 use crate::redis_benchmark;
-use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
-use crate::tuning::Settings;
-use crate::worker::System;
+use crate::results::{Axis, Goal, Line, Plot, Row, Table};
+use crate::settings::Settings;
+use crate::spread::Better;
+use crate::system::System;
 
 const BATCH: usize = 100;
 /// The offers that have a goal: number in flight, bytes.
@@ -30,7 +31,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
                     for (system, points) in &mut lines {
                         points.push((concurrency as f64, row.of(*system).median));
                     }
-                    limits.push((concurrency as f64, crate::results::spread(row.limit.clone()).median));
+                    limits.push((concurrency as f64, crate::spread::spread(row.limit.clone()).median));
                 }
                 rows.push(row);
             }

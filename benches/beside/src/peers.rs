@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::worker::System;
+use crate::system::System;
 
 /// What is on this machine, and what is not.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

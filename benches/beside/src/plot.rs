@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::results::{Axis, Line, Plot};
-use crate::worker::System;
+use crate::system::System;
 
 /// Twice as wide as high. GitHub shows it at this width, so the text has the size of the page's.
 const SIZE: (f64, f64) = (860.0, 430.0);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
-use crate::worker::System;
+use crate::system::System;
 
 /// How often a turn is tried before its measurement fails.
 const TRIES: usize = 3;

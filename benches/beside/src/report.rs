@@ -7,9 +7,10 @@ use crate::contest::{Aim, Contest};
 use crate::plot;
 use crate::redisson::Settings;
 use crate::repeat::Repeat;
-use crate::results::{Better, Goal, Results, Row, Spread, Table};
+use crate::results::{Goal, Results, Row, Table};
+use crate::spread::{Better, Spread};
+use crate::system::System;
 use crate::tuning::Tuning;
-use crate::worker::System;
 
 /// The report for this folder. If the folder has a `notes.md` with explanations, the report links to it.
 pub(crate) fn markdown(results: &Results, folder: &Path) -> String {
@@ -160,7 +161,7 @@ fn table(table: &Table, text: &mut String) {
         let limit = match (limits, row.limit.is_empty()) {
             (false, _) => String::new(),
             (true, true) => " |".to_owned(),
-            (true, false) => format!(" {} |", shown(crate::results::spread(row.limit.iter().copied()))),
+            (true, false) => format!(" {} |", shown(crate::spread::spread(row.limit.iter().copied()))),
         };
         let ratio = ratio(row);
         writeln!(text, "| {} | {redelay} | {redisson} | {ratio} |{limit} {}{note} |", row.what, row.unit)
@@ -257,7 +258,7 @@ fn grouped(whole: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::Sides;
+    use crate::system::Sides;
 
     #[test]
     fn numbers_have_three_digits_that_count() {

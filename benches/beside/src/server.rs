@@ -4,7 +4,8 @@ use redelay_fixture::redis::{Connection, Pipeline, cmd, pipe};
 use redelay_fixture::{Proxy, Server as Process};
 use std::time::Duration;
 
-use crate::worker::{System, memory};
+use crate::process::memory;
+use crate::system::System;
 
 /// Entries for one command of a pipeline.
 const CHUNK: usize = 1_000;

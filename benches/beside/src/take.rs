@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use redelay_fixture::redis::cmd;
 
-use crate::bench::{Bench, Measured, Workers, warm_up};
+use crate::bench::{Bench, Measured, Workers};
 use crate::job::{Job, payload};
 use crate::repeat::Outcome;
 use crate::report::count;
-use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
-use crate::worker::{System, Worker};
+use crate::results::{Axis, Goal, Line, Plot, Row, Table};
+use crate::spread::Better;
+use crate::system::System;
+use crate::warm_up::warm_up;
+use crate::worker::Worker;
 
 const LIST: &str = "ready";
 

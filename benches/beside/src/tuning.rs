@@ -2,39 +2,21 @@
 //! with its defaults.
 
 use std::slice::from_mut;
-use std::thread::available_parallelism;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bench::warm_up;
 use crate::effort::Effort;
 use crate::job::Offer;
 use crate::redisson;
 use crate::repeat::{Outcome, Repeats};
 use crate::server::Server;
-use crate::worker::{System, Worker};
+use crate::settings::{Settings, cores};
+use crate::system::System;
+use crate::warm_up::warm_up;
+use crate::worker::Worker;
 
 /// Offers in flight while settings are compared.
 const CONCURRENCY: usize = 64;
-
-/// The settings of both systems.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Settings {
-    /// Threads of the Tokio runtime that redelay is used in; redelay itself has no setting for this.
-    pub(crate) worker_threads: usize,
-    pub(crate) redisson: redisson::Settings,
-}
-
-impl Settings {
-    /// The default settings.
-    pub(crate) fn defaults() -> Self {
-        Self { worker_threads: cores(), redisson: redisson::DEFAULTS }
-    }
-
-    pub(crate) fn with_takers(self, takers: usize) -> Self {
-        Self { redisson: self.redisson.with_takers(takers), ..self }
-    }
-}
 
 /// The settings with the most offers per second, and the results of all others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,8 +66,4 @@ fn offers(effort: &Effort, server: &mut Server, system: System, settings: Settin
     server.clear();
     let job = Offer { concurrency: CONCURRENCY, millis: effort.millis * 2, ..Offer::new("tuning") };
     Ok(worker.ask(&job.job())?.per_second())
-}
-
-fn cores() -> usize {
-    available_parallelism().map_or(2, usize::from)
 }

@@ -1,70 +1,17 @@
-//! A worker process, in the view of the harness: the same for both systems.
+//! Worker processes, in the view of the harness: the same for all systems.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
-
-use nix::time::clock_getcpuclockid;
-use nix::unistd::Pid;
-use serde::{Deserialize, Serialize};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::job::{Job, Reply};
 use crate::peers;
+use crate::process::{cpu_seconds, memory};
 use crate::redisson;
 use crate::repeat::{Failure, Outcome};
-use crate::tuning::Settings;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum System {
-    Redelay,
-    Redisson,
-    BullMq,
-    Asynq,
-    Apalis,
-}
-
-impl System {
-    /// Those that are compared in everything that is not acknowledged.
-    pub(crate) const BOTH: [Self; 2] = [Self::Redelay, Self::Redisson];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Redelay => "redelay",
-            Self::Redisson => "Redisson",
-            Self::BullMq => "BullMQ",
-            Self::Asynq => "asynq",
-            Self::Apalis => "apalis-redis",
-        }
-    }
-
-    /// Due times and retries of apalis-redis have whole seconds, and it recovers after five minutes.
-    pub(crate) fn has_milliseconds(self) -> bool {
-        self != Self::Apalis
-    }
-}
-
-/// One value for each of redelay and Redisson.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sides<T> {
-    pub(crate) redelay: T,
-    pub(crate) redisson: T,
-}
-
-impl<T> Sides<T> {
-    pub(crate) fn map<U>(&self, mut map: impl FnMut(&T) -> U) -> Sides<U> {
-        Sides { redelay: map(&self.redelay), redisson: map(&self.redisson) }
-    }
-
-    pub(crate) fn get(&self, system: System) -> &T {
-        match system {
-            System::Redelay => &self.redelay,
-            System::Redisson => &self.redisson,
-            System::BullMq | System::Asynq | System::Apalis => unreachable!("{} has no side", system.name()),
-        }
-    }
-}
+use crate::settings::Settings;
+use crate::system::System;
 
 /// A worker process. It ends when this value is dropped, and when the harness ends, because its input ends
 /// then.
@@ -207,17 +154,34 @@ fn own(args: &[&str], settings: Settings) -> Command {
     command
 }
 
-/// The CPU time that a process has used, in user and system mode. `/proc` has it in units of 10 ms, which is
-/// more than a hundred messages cost.
-fn cpu_seconds(pid: u32) -> f64 {
-    let clock = clock_getcpuclockid(Pid::from_raw(pid as i32));
-    let used = clock.and_then(|clock| clock.now()).expect("a running process");
-    Duration::from(used).as_secs_f64()
+/// Gives the same job to all workers at the same time, and returns their replies.
+pub(crate) fn ask_all(workers: &mut [Worker], job: &Job) -> Outcome<Vec<Reply>> {
+    workers.iter_mut().try_for_each(|worker| worker.begin(job))?;
+    workers.iter_mut().map(Worker::end).collect()
 }
 
-/// The resident memory of a process in bytes. A process that has ended has none.
-pub(crate) fn memory(pid: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0)
+/// Waits until this number of payloads is collected, or until none has come for as long as `patience`.
+/// Returns the number collected.
+pub(crate) fn wait_for(workers: &mut [Worker], count: u64, patience: Duration) -> Outcome<u64> {
+    wait_and_look(workers, count, patience, Duration::from_millis(10))
+}
+
+/// The same with this pause between two looks. Each costs the worker as much as a message or more.
+pub(crate) fn wait_and_look(
+    workers: &mut [Worker],
+    count: u64,
+    patience: Duration,
+    pause: Duration,
+) -> Outcome<u64> {
+    let (mut last, mut since) = (0, Instant::now());
+    loop {
+        let collected = ask_all(workers, &Job::Collected)?.iter().map(|reply| reply.count).sum();
+        if collected > last {
+            (last, since) = (collected, Instant::now());
+        }
+        if collected >= count || since.elapsed() > patience {
+            return Ok(collected);
+        }
+        sleep(pause);
+    }
 }

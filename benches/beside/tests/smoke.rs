@@ -78,7 +78,7 @@ fn a_tiny_run_of_offers_drains_and_one_caller_measures_everything() {
     let rows = array(&results["contests"][0]["rows"]);
     let names = rows.iter().filter_map(|row| row["what"].as_str());
     let names: Vec<_> = names.filter(|name| !name.contains(": ")).collect();
-    assert_eq!(names, ["offer", "take", "take, 8 takers", "receive and ack", "worker, 1 slot"]);
+    assert_eq!(names, ["offer", "take", "take, 8 takers", "receive and ack", "worker, 1 at a time"]);
     for row in &rows {
         for column in array(&row["columns"]) {
             let measured = column["rounds"][0].as_f64();

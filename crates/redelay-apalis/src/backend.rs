@@ -52,16 +52,16 @@ pub struct RedelayBackend<T> {
     /// Until it is polled.
     receiver: Option<Receiver<T>>,
     deliveries: Option<DeliveryStream<T>>,
-    slots: PollSemaphore,
+    permits: PollSemaphore,
     /// That of the next task.
-    slot: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
     pub(crate) delayed: DelayedQueue<T>,
     pub(crate) offers: Offers,
 }
 
 impl<T> fmt::Debug for RedelayBackend<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedelayBackend").field("slots", &self.slots).finish_non_exhaustive()
+        f.debug_struct("RedelayBackend").field("permits", &self.permits).finish_non_exhaustive()
     }
 }
 
@@ -82,8 +82,8 @@ impl<T: Send + 'static> RedelayBackend<T> {
         Self {
             receiver: Some(receiver),
             deliveries: None,
-            slots: PollSemaphore::new(Arc::new(Semaphore::new(10))),
-            slot: None,
+            permits: PollSemaphore::new(Arc::new(Semaphore::new(10))),
+            permit: None,
             delayed,
             offers: Offers::default(),
         }
@@ -99,13 +99,13 @@ impl<T: Send + 'static> RedelayBackend<T> {
     /// # }
     /// ```
     pub fn concurrency(mut self, tasks: usize) -> Self {
-        self.slots = PollSemaphore::new(Arc::new(Semaphore::new(tasks.max(1))));
+        self.permits = PollSemaphore::new(Arc::new(Semaphore::new(tasks.max(1))));
         self
     }
 }
 
 /// What a handler gets of a delivery; the rest is settled after it.
-fn task<T>(delivery: Delivery<T>, slot: OwnedSemaphorePermit) -> Task<T> {
+fn task<T>(delivery: Delivery<T>, permit: OwnedSemaphorePermit) -> Task<T> {
     let (value, delivery) = delivery.into_parts();
     let headers = delivery.headers().map(|(name, value)| (name.to_owned(), value.to_owned()));
     TaskBuilder::new(value)
@@ -113,7 +113,7 @@ fn task<T>(delivery: Delivery<T>, slot: OwnedSemaphorePermit) -> Task<T> {
         // apalis counts one more when the handler begins.
         .attempt(delivery.attempt() as usize - 1)
         .with_metadata(MetadataStore::from_map(headers.collect()))
-        .data(Hand::new(delivery, slot))
+        .data(Hand::new(delivery, permit))
         .build()
 }
 
@@ -122,8 +122,8 @@ impl<T: Send + 'static> Backend for RedelayBackend<T> {
     type Error = Error;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Error>> {
-        if self.slot.is_none() {
-            self.slot = ready!(self.slots.poll_acquire(cx));
+        if self.permit.is_none() {
+            self.permit = ready!(self.permits.poll_acquire(cx));
         }
         Poll::Ready(Ok(()))
     }
@@ -136,8 +136,8 @@ impl<T: Send + 'static> Backend for RedelayBackend<T> {
         loop {
             match ready!(deliveries.poll_next_unpin(cx)) {
                 Some(Ok(delivery)) => {
-                    let slot = self.slot.take().expect("`poll_ready` comes before each task");
-                    return Poll::Ready(Some(Ok(task(delivery, slot))));
+                    let permit = self.permit.take().expect("`poll_ready` comes before each task");
+                    return Poll::Ready(Some(Ok(task(delivery, permit))));
                 }
                 // Such as a payload that cannot be decoded, of which the receiver disposes.
                 Some(Err(error)) if !error.is_closed() => {}
@@ -149,7 +149,7 @@ impl<T: Send + 'static> Backend for RedelayBackend<T> {
 
     fn poll_close(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Error>> {
         // What no handler has begun goes back.
-        (self.receiver, self.deliveries, self.slot) = (None, None, None);
+        (self.receiver, self.deliveries, self.permit) = (None, None, None);
         self.offers.poll(cx)
     }
 }

@@ -11,20 +11,20 @@ use redelay::Delivery;
 use tokio::sync::OwnedSemaphorePermit;
 use tower::{Layer, Service};
 
-/// A delivery and its slot, in the data of its task. Layers that repeat tasks clone them, so all clones share
-/// it. If the last one is dropped, the message is delivered again.
+/// A delivery and its permit, in the data of its task. Layers that repeat tasks clone them, so all clones
+/// share it. If the last one is dropped, the message is delivered again.
 #[derive(Clone)]
 pub(crate) struct Hand(Arc<Mutex<Option<Held>>>);
 
 struct Held {
     delivery: Delivery<()>,
     /// It is free when the delivery is settled.
-    _slot: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Hand {
-    pub(crate) fn new(delivery: Delivery<()>, slot: OwnedSemaphorePermit) -> Self {
-        Self(Arc::new(Mutex::new(Some(Held { delivery, _slot: slot }))))
+    pub(crate) fn new(delivery: Delivery<()>, permit: OwnedSemaphorePermit) -> Self {
+        Self(Arc::new(Mutex::new(Some(Held { delivery, _permit: permit }))))
     }
 
     fn take(&self) -> Option<Held> {
@@ -34,7 +34,7 @@ impl Hand {
 
 impl Held {
     async fn settle(self, failure: Option<&BoxDynError>) -> redelay::Result<()> {
-        let Self { delivery, _slot } = self;
+        let Self { delivery, _permit } = self;
         let Some(error) = failure else { return delivery.ack().await };
         if error.is::<AbortError>() {
             return delivery.reject(error).await;

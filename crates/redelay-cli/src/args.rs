@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use redelay::codec::detect::Format;
-use redelay::inspector::Place;
+use redelay::inspector::Cursor;
 
 /// Looks into delayed queues on Redis: those of Java Redisson and those of redelay.
 ///
@@ -78,9 +78,9 @@ pub(crate) enum Command {
         /// How many
         #[arg(long, short = 'n', default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
-        /// Goes on behind this place, as the page before ends
-        #[arg(long, value_name = "PLACE", value_parser = place, allow_hyphen_values = true)]
-        after: Option<Place>,
+        /// Goes on behind this cursor, as the page before ends
+        #[arg(long, value_name = "CURSOR", value_parser = cursor, allow_hyphen_values = true)]
+        after: Option<Cursor>,
         #[command(flatten)]
         decoder: Decoding,
         #[command(flatten)]
@@ -220,7 +220,7 @@ pub(crate) struct Exporting {
     pub(crate) most: u32,
 }
 
-/// A place in a queue.
+/// A cursor in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum What {
     /// Entries that are not due yet, or not transferred, in the order in which they are due
@@ -278,8 +278,8 @@ fn interval(text: &str) -> Result<Duration, String> {
     time(text).ok().filter(|time| *time >= least).ok_or_else(|| "expected a time of at least 500ms".into())
 }
 
-fn place(text: &str) -> Result<Place, String> {
-    text.parse().map_err(|_| "expected a place that redelay list has printed".into())
+fn cursor(text: &str) -> Result<Cursor, String> {
+    text.parse().map_err(|_| "expected a cursor that redelay list has printed".into())
 }
 
 fn format(text: &str) -> Result<Format, String> {

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             let text = failure.to_string();
             if !text.is_empty() {
-                // Without stderr, nobody wants to know.
+                // Without stderr, nothing reads it.
                 let _ = writeln!(std::io::stderr().lock(), "redelay: {text}");
             }
             ExitCode::from(failure.code())

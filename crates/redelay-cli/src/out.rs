@@ -60,7 +60,7 @@ impl Out {
 
     /// Says something beside the answer, in a line on stderr.
     pub(crate) fn note(&self, note: &str) {
-        // Without stderr, nobody wants to know.
+        // Without stderr, nothing reads it.
         let _ = writeln!(io::stderr().lock(), "redelay: {}", escape::text(note));
     }
 

@@ -25,7 +25,7 @@ pub(crate) enum State {
     StandsStill,
     /// As many entries are pending as may be: offers are refused.
     Full,
-    /// Payloads are ready, and nobody takes them.
+    /// Payloads are ready, and no client takes them.
     NobodyTakes,
     /// All receivers are held back.
     Paused,
@@ -70,7 +70,7 @@ impl State {
         match self {
             Self::StandsStill => "stands still",
             Self::Full => "full",
-            Self::NobodyTakes => "nobody takes",
+            Self::NobodyTakes => "no client takes",
             Self::Paused => "paused",
             Self::DeadLetters => "dead letters",
             Self::Unknown => "unknown",

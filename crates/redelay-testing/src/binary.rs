@@ -1,8 +1,8 @@
 //! Finds the executable of a server.
 
+use crate::startup::on_path;
 #[cfg(feature = "_own")]
 use crate::version::Version;
-use std::env;
 use std::path::PathBuf;
 
 /// The server of a test that does not choose one. `choice` is the value of `REDELAY_SERVER`, or empty.
@@ -25,11 +25,6 @@ pub(crate) fn chosen(choice: &str) -> Result<PathBuf, String> {
         true => Err(format!("REDELAY_SERVER={choice} is not a file")),
         false => on_path(choice).ok_or_else(|| format!("REDELAY_SERVER={choice} is not on PATH")),
     }
-}
-
-pub(crate) fn on_path(file: &str) -> Option<PathBuf> {
-    let folders = env::var_os("PATH")?;
-    env::split_paths(&folders).map(|folder| folder.join(file)).find(|path| path.is_file())
 }
 
 #[cfg(test)]

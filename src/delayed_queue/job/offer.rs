@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 
 use super::check_id;
 use super::data::{Data, Expiry};
-use super::sending::{IfTaken, Offered, Part, Prepare, Prepared};
+use super::sending::{IfTaken, Offered, Part, Prepare, PreparedJobs};
 use crate::delayed_queue::offer::{self, PlaceOf};
 use crate::delayed_queue::store::When;
 use crate::delayed_queue::{DelayedQueue, Offer};
@@ -73,7 +73,7 @@ pub struct JobOffer<R = Offered>(State<R>);
 
 enum State<R> {
     /// Not polled yet. `None` after the first poll.
-    Prepared(Option<Result<Box<Prepared<R>>>>),
+    Prepared(Option<Result<Box<PreparedJobs<R>>>>),
     Running(BoxFuture<'static, Result<R>>),
 }
 
@@ -140,7 +140,7 @@ impl Offer {
             let offer::Prepared { place, place_of, verb, when, time, timeout, .. } = prepared;
             let job = Prepare { number: 0, time, id, entry };
             let place = place_of.map_or(place, |place_of| place_of(job.key()));
-            Ok(Box::new(Prepared {
+            Ok(Box::new(PreparedJobs {
                 parts: vec![Part { place, jobs: vec![job] }],
                 verb,
                 when,
@@ -195,7 +195,7 @@ impl<T: 'static> DelayedQueue<T> {
         let prepare = || {
             let jobs = jobs.into_iter().enumerate().map(job).collect::<Result<Vec<_>>>()?;
             op.check_count(jobs.len())?;
-            Ok(Box::new(Prepared {
+            Ok(Box::new(PreparedJobs {
                 parts: vec![Part { place: self.place(), jobs }],
                 verb: op.verb(),
                 when: When::After,
@@ -226,7 +226,7 @@ impl<R> JobOffer<R> {
         })
     }
 
-    fn with(mut self, set: impl FnOnce(&mut Prepared<R>)) -> Self {
+    fn with(mut self, set: impl FnOnce(&mut PreparedJobs<R>)) -> Self {
         if let State::Prepared(Some(Ok(prepared))) = &mut self.0 {
             set(prepared);
         }

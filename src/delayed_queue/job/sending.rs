@@ -52,7 +52,7 @@ pub enum Offered {
     Throttled(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
 }
 /// Jobs that are ready to be sent.
-pub(super) struct Prepared<R> {
+pub(super) struct PreparedJobs<R> {
     pub(super) parts: Vec<Part>,
     pub(super) verb: &'static str,
     pub(super) when: When,
@@ -133,7 +133,7 @@ struct Limits {
     throttle: u64,
 }
 
-impl<R> Prepared<R> {
+impl<R> PreparedJobs<R> {
     pub(super) async fn offer(self) -> Result<R> {
         let Some(first) = self.parts.first() else { return Ok((self.result)(Vec::new())) };
         let op = first.place.queue.op(self.verb);

@@ -5,8 +5,8 @@ local DAY = 86400000 -- ms
 local LONGEST = 3600000 -- ms: no message waits for longer after a loss
 local RECOVERED = 4194304 -- bytes of records that one call takes back, about
 local SHORTEST = 50 -- ms: the shortest silence
-local GRACE = 1500 -- ms: the longest pause between two attempts to connect, and the time that it takes
-local LONG_GRACE = 6000 -- ms: the same behind an attempt that hangs for 3 s, because its reply was lost in the outage
+local CONNECTING = 1500 -- ms: the longest pause between two attempts to connect, and the time that it takes
+local LONG_CONNECTING = 6000 -- ms: the same behind an attempt that hangs for 3 s, because its reply was lost in the outage
 local OUTAGE = 7500 -- ms: no pause between two calls is that long, with a round trip
 
 -- Whether a lease of this length that ends at `ends` is spared because of this silence. Who was cut off
@@ -19,8 +19,8 @@ end
 
 -- For how long it spares such a lease: half of it, and the time to connect again. The pauses of those who
 -- were silent have grown with the silence.
-local function grace(length, lease)
-    local connecting = length > OUTAGE and LONG_GRACE or math.min(GRACE, length * 1.25 + 250)
+local function extra_time(length, lease)
+    local connecting = length > OUTAGE and LONG_CONNECTING or math.min(CONNECTING, length * 1.25 + 250)
     return math.max(math.ceil(lease / 2), connecting)
 end
 
@@ -38,7 +38,7 @@ local function look_at_the_clock(now, lease, has_ended, seen, known, last, expec
         ended, length = tonumber(ended), tonumber(length)
         -- One that ended in the future is from before the clock was set back. No lease is spared by it for
         -- longer.
-        if ended <= now and now < ended + grace(length, 4 * length) then
+        if ended <= now and now < ended + extra_time(length, 4 * length) then
             -- Other versions of the program do not know when it began.
             silences[#silences + 1] = {ended, length, tonumber(since) or ended - length}
         end
@@ -77,7 +77,7 @@ local function spared_until(silences, lease, ends)
     local till = 0
     for _, silence in ipairs(silences) do
         if spares(silence, lease, ends) then
-            till = math.max(till, silence[1] + grace(silence[2], lease))
+            till = math.max(till, silence[1] + extra_time(silence[2], lease))
         end
     end
     return till
@@ -130,7 +130,7 @@ local function recover(noted, now, silences, spared)
             if now < till then
                 first, looked = first + 1, looked + 1
                 last = string.format('%.0f:', ends) .. member
-                local again = math.ceil(math.min(till, now + math.max(lease / 2, GRACE) / 4))
+                local again = math.ceil(math.min(till, now + math.max(lease / 2, CONNECTING) / 4))
                 later = math.min(later or again, again)
             elseif record and is_newer(record) then
                 looked = looked + 1

@@ -189,7 +189,7 @@ pub(crate) fn dead_letters(keys: &Keys, messages: u64) {
     warn!(name: "redelay.dead_letters", target: "redelay", parent: None, queue = %name(keys), messages, "messages became dead letters");
 }
 
-/// Jobs expired before anybody began with them. They are gone, or dead letters.
+/// Jobs expired before their handling began. They are gone, or dead letters.
 pub(crate) fn jobs_expired(keys: &Keys, jobs: u64) {
     warn!(name: "redelay.jobs.expired", target: "redelay", parent: None, queue = %name(keys), jobs, "jobs expired");
 }

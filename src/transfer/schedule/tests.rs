@@ -12,8 +12,8 @@ fn ms(millis: u64) -> Duration {
 }
 
 /// The result of a run that transferred nothing.
-fn head(head: Option<Instant>) -> Transferred {
-    Transferred { head, transferred: false, clock: 1 }
+fn head(head: Option<Instant>) -> Moved {
+    Moved { head, transferred: false, clock: 1 }
 }
 
 /// A schedule with one queue whose first run is in flight.
@@ -163,12 +163,12 @@ fn one_goes_first_and_the_others_step_in() {
     assert_eq!(schedule.next(next), Next::Run(7));
     let after = next + ms(100);
     // A peer was quicker. Nothing else is known of it yet.
-    assert!(schedule.finished(7, next, Transferred { head: Some(after), transferred: false, clock: 2 }));
+    assert!(schedule.finished(7, next, Moved { head: Some(after), transferred: false, clock: 2 }));
     assert_eq!(schedule.next(next), Next::Sleep(after));
     assert_eq!(schedule.next(after), Next::Run(7));
     let third = after + ms(100);
     schedule.on_peer_transfer(7, after, Some(third), 3, false);
-    assert!(schedule.finished(7, after, Transferred { head: Some(third), transferred: false, clock: 4 }));
+    assert!(schedule.finished(7, after, Moved { head: Some(third), transferred: false, clock: 4 }));
     let Next::Sleep(at) = schedule.next(after) else { panic!("does not wait") };
     assert!(at >= third + STAND_DOWN.start && at <= third + STAND_DOWN.end, "{:?}", at - third);
     // The message of the peer arrives in time.
@@ -184,7 +184,7 @@ fn one_goes_first_and_the_others_step_in() {
     // No more messages arrive, so from now on this client calls in time.
     assert_eq!(schedule.next(at), Next::Run(7));
     let fifth = at + ms(100);
-    schedule.finished(7, at, Transferred { head: Some(fifth), transferred: true, clock: 6 });
+    schedule.finished(7, at, Moved { head: Some(fifth), transferred: true, clock: 6 });
     assert_eq!(schedule.next(at), Next::Sleep(fifth));
 }
 

@@ -57,7 +57,9 @@ impl Task {
                 for (id, queue) in queues.iter().filter_map(|id| Some((id, self.queues.get(id)?))) {
                     queue.counters.overdue(overdue.get(id).map(|due| clock - due));
                 }
-                if let Some(since) = reading.and_then(|reading| reading.sent.checked_sub(overdue::OVERDUE)) {
+                if let Some(since) =
+                    reading.and_then(|reading| reading.sent.checked_sub(overdue::OVERDUE_AFTER))
+                {
                     for id in overdue.into_keys() {
                         if self.schedule.is_idle_since(id, since, now) {
                             self.on_stalled(id, now);

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use redelay_fixture::redis::cmd;
 
 use super::QUEUE;
-use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
+use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::job::{Collect, Handler, Job, Work, payload};
 use crate::repeat::Outcome;
-use crate::results::Better;
-use crate::worker::{System, Worker};
+use crate::spread::Better;
+use crate::system::System;
+use crate::warm_up::warm_up;
+use crate::worker::{Worker, ask_all, wait_for};
 
 const ALONE: &str = "Java alone";
 const BESIDE: &str = "beside a worker";
@@ -48,7 +50,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         rows.push(line("takes/s", Better::More, |turn| turn.per_second));
         rows.push(line("server µs per take", Better::Less, |turn| turn.server_micros));
     }
-    let about = "64 threads of Java wait in `take`, alone, and with a worker of redelay's that waits on the same queue with 64 slots. \
+    let about = "64 threads of Java wait in `take`, alone, and with a worker of redelay's that waits on the same queue with a concurrency of 64. \
                  The messages come from a third client: one `RPUSH` each, or a thousand in each. Takes are those of both together.";
     let contest = Contest { name: "beside Java's takers".into(), about: about.into(), rows };
     Measured { contests: vec![contest], ..Measured::default() }

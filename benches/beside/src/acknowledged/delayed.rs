@@ -7,8 +7,8 @@ use crate::bench::{Bench, Measured, Workers};
 use crate::contest::{Contest, Line};
 use crate::job::{Handler, Job, Offer, Work};
 use crate::repeat::Outcome;
-use crate::results::{Better, quantile};
-use crate::worker::System;
+use crate::spread::{Better, quantile};
+use crate::system::System;
 
 const PER_SECOND: f64 = 500.0;
 const CONCURRENCY: usize = 64;
@@ -23,7 +23,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         Line::new(name, "ms", Better::Less, columns(&systems, late))
     };
     let about = "From the time that the caller asked for until the handler starts. 500 messages a second with random delays, 50 to \
-                 3,000 ms in a full run, offered by the process that handles them, with 64 slots. asynq looks for what is due every \
+                 3,000 ms in a full run, offered by the process that handles them, with a concurrency of 64. asynq looks for what is due every \
                  five seconds, which is its default.";
     let rows = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)].map(row).into();
     let contest = Contest { name: "delayed jobs".into(), about: about.into(), rows };

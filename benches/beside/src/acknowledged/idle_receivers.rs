@@ -6,8 +6,8 @@ use crate::contest::{Column, Contest, Line};
 use crate::idle::{Idle, Use, named, watch};
 use crate::job::Job;
 use crate::repeat::Outcome;
-use crate::results::Better;
-use crate::worker::System;
+use crate::spread::Better;
+use crate::system::System;
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let (millis, numbers) = (bench.effort.idle_millis, bench.effort.idle_queues);

@@ -4,13 +4,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::{QUEUE, WORKER, all_systems, columns};
-use crate::bench::{Bench, Measured, ask_all};
+use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Contest, Line};
 use crate::job::{Fill, Handler, Work};
 use crate::repeat::Outcome;
-use crate::results::Better;
 use crate::server::{Counters, Server};
-use crate::worker::{System, Worker};
+use crate::spread::Better;
+use crate::system::System;
+use crate::worker::{Worker, ask_all};
 
 /// Long enough for a message to be handled. With many processes, short enough for each to have a message
 /// before its blocking pop ends by itself.
@@ -47,7 +48,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let seen = bench.turn("idle workers", |bench| look(bench, &systems, processes));
         rows.extend(lines(&systems, processes, &seen));
     }
-    let about = "Workers with 10 slots wait for messages of one queue, on a server of its own for each system. Then \
+    let about = "Workers with a concurrency of 10 wait for messages of one queue, on a server of its own for each system. Then \
                  messages come, 1,000 in a full run, one every 20 ms, from another process. What they cost is counted \
                  on the server, with what their offers cost. The commands are without those that idle workers send in \
                  the same time. The scripts and blocking pops are all that the server has seen, asynq's looks at empty \

@@ -3,13 +3,14 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::{QUEUE, WORKER, columns, receive, systems, wait};
+use super::{QUEUE, WORKER, columns, systems, wait};
 use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Contest, Line};
 use crate::job::{Fill, Handler, Work};
 use crate::repeat::Outcome;
-use crate::results::Better;
-use crate::worker::System;
+use crate::spread::Better;
+use crate::system::System;
+use crate::warm_up::receive;
 
 struct Turn {
     ready: f64,
@@ -37,7 +38,7 @@ fn turn(bench: &mut Bench, system: System) -> Outcome<Turn> {
     let count = bench.effort.held;
     let mut worker = bench.start_workers(system, 1, 1)?.remove(0);
     // The scripts are loaded, and are no part of it.
-    receive(&mut worker, 1, 10)?;
+    receive(&mut worker, QUEUE, 1, 10)?;
     bench.server.clear();
     let memory = |bench: &mut Bench| {
         // The server resizes its tables while it is idle.

@@ -6,8 +6,9 @@ use crate::contest::{Aim, Column, Contest, Line};
 use crate::job::{Fill, Job, Receive};
 use crate::repeat::Outcome;
 use crate::report::count;
-use crate::results::{self, Axis, Better, Plot, spread};
-use crate::worker::System;
+use crate::results::{self, Axis, Plot};
+use crate::spread::{Better, spread};
+use crate::system::System;
 
 /// apalis-redis moves all that is ready in one call of Lua's `unpack`, which fails above 8,000 values.
 const APALIS_READY: u64 = 7_000;

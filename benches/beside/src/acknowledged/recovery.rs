@@ -8,9 +8,10 @@ use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::job::{Fill, Handler, Job, Work};
 use crate::repeat::Outcome;
-use crate::results::Better;
 use crate::server::Server;
-use crate::worker::{System, Worker};
+use crate::spread::Better;
+use crate::system::System;
+use crate::worker::Worker;
 
 const IN_FLIGHT: usize = 64;
 /// asynq takes up to two minutes.

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::time::DelayQueue;
 
-use super::work::{Store, Taken};
+use super::store::{Store, Taken};
 
 pub(super) struct Timers {
     offered: UnboundedSender<(String, Duration)>,

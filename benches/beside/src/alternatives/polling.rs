@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use redelay_fixture::redis::{Client, Connection, Script, cmd};
 
-use super::work::{Store, Taken};
+use super::store::{Store, Taken};
 use crate::job::{due, now};
 
 /// Members of one poll. After a full one, the next follows at once.

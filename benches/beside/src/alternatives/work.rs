@@ -3,35 +3,16 @@
 
 use std::io::stdin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::in_process::Timers;
 use super::polling::Polled;
-use crate::job::{Collect, Job, Offer, Reply, due, now, payload};
+use super::store::{Store, Taken};
+use crate::job::{Collect, Job, Offer, Reply, now, payload};
 use crate::redelay::answer;
-
-/// Where messages wait until they are due. Dropping it ends its consumer.
-pub(super) trait Store {
-    fn offer(&mut self, message: String, delay: Duration);
-}
-
-/// Notes what was received.
-#[derive(Clone)]
-pub(super) struct Taken {
-    late: Sender<i64>,
-    count: Arc<AtomicU64>,
-}
-
-impl Taken {
-    pub(super) fn note(&self, message: &str) {
-        // Nobody waits for the last ones.
-        let _ = self.late.send(now() - due(message));
-        self.count.fetch_add(1, Relaxed);
-    }
-}
 
 /// Runs jobs until the input ends. `interval` is that of the polls, in ms; zero stands for timers in this
 /// process.

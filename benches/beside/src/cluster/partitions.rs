@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use super::place::{Place, QUEUE};
 use super::{Cost, IN_FLIGHT, counted};
-use crate::bench::{Bench, wait_for, warm_up};
+use crate::bench::Bench;
 use crate::contest::{Column, Contest, Line};
 use crate::job::{Collect, Job, Offer, Reply};
 use crate::repeat::Outcome;
 use crate::report::count;
-use crate::results::Better;
-use crate::worker::{System, Worker};
+use crate::spread::Better;
+use crate::system::System;
+use crate::warm_up::warm_up;
+use crate::worker::{Worker, wait_for};
 
 const TAKERS: usize = 16;
 /// The range of delays, ms.

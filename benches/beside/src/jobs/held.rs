@@ -14,8 +14,8 @@ use super::{CALLS, IN_FLIGHT, LATER, QUEUE, any, cancels, connect, cost, id, las
 use crate::bench::Bench;
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::report::count;
-use crate::results::Better;
-use crate::worker::System;
+use crate::spread::Better;
+use crate::system::System;
 
 /// The first one is what the others are compared with.
 const KINDS: [&str; 3] = ["by id", "until done", "with a header"];

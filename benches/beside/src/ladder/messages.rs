@@ -13,9 +13,9 @@ use crate::bench::Bench;
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::load::Load;
 use crate::report::count;
-use crate::results::Better;
 use crate::scripts;
-use crate::worker::System;
+use crate::spread::Better;
+use crate::system::System;
 
 const WAYS: [Way; 3] = [Way::TwoThreads, Way::OneThread, SOCKETS];
 const SOCKETS: Way = Way::Rung(Rung::Socket);

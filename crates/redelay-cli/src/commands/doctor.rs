@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use redelay::inspector::{Leftover, LeftoverKind, ListedEntry, Overview, PendingEntry, Place, Role, Server};
+use redelay::inspector::{Cursor, Leftover, LeftoverKind, ListedEntry, Overview, PendingEntry, Role, Server};
 use redelay::{Error, ErrorKind};
 use tokio::time::sleep;
 use tokio::try_join;
@@ -31,7 +31,7 @@ const PAGE: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(25);
 /// How many queues are looked at at a time.
 const AT_A_TIME: usize = 4;
-/// From this number of ready payloads on, the next looks ask whether somebody takes them.
+/// From this number of ready payloads on, the next looks ask whether a client takes them.
 const MANY: u64 = 100;
 /// From this number of receipts on, those that processes have left are a finding.
 const RECEIPTS: u64 = 100;
@@ -122,7 +122,8 @@ impl Doctor {
     /// With what the servers say of themselves.
     async fn new(session: Session) -> Result<Self, Failure> {
         // A server that is silent is waited for once.
-        let (settings, servers) = try_join!(session.inspector.settings(), session.inspector.servers())?;
+        let (settings, servers) =
+            try_join!(session.inspector.server_settings(), session.inspector.servers())?;
         let mut doctor = Self { session, servers, found: Vec::new() };
         for server in doctor.servers.clone() {
             let own = settings.iter().find(|settings| settings.address == server.address);
@@ -395,11 +396,11 @@ impl Doctor {
 /// Reads page by page, with pauses, until `add` says that it has enough. Returns whether it has read to the
 /// end: not if a page is refused.
 async fn pages<R>(
-    mut read: impl AsyncFnMut(Option<Place>) -> Result<Option<Vec<R>>, Failure>,
+    mut read: impl AsyncFnMut(Option<Cursor>) -> Result<Option<Vec<R>>, Failure>,
     mut add: impl FnMut(&[R]) -> bool,
 ) -> Result<bool, Failure>
 where
-    for<'a> Place: From<&'a R>,
+    for<'a> Cursor: From<&'a R>,
 {
     let mut after = None;
     loop {
@@ -407,7 +408,7 @@ where
         let has_enough = add(&page);
         // A queue may grow as fast as it is read.
         let Some(last) = page.last().filter(|_| page.len() >= PAGE) else { return Ok(true) };
-        after = Some(Place::from(last));
+        after = Some(Cursor::from(last));
         sleep(PAUSE).await;
         if has_enough {
             return Ok(false);

@@ -6,7 +6,7 @@ use std::pin::pin;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
-use redelay::inspector::{Overview, Place};
+use redelay::inspector::{Cursor, Overview};
 
 use crate::args::What;
 use crate::connect::Session;
@@ -23,7 +23,7 @@ use rows::{Item, Row};
 #[derive(Clone)]
 pub(crate) struct Page {
     pub(crate) what: What,
-    pub(crate) after: Option<Place>,
+    pub(crate) after: Option<Cursor>,
     pub(crate) limit: usize,
 }
 
@@ -79,15 +79,15 @@ impl Look<'_> {
             let Read { rows, count } = self.read(Page { limit, ..page.clone() }).await?;
             let Some(last) = rows.last() else { break };
             page.limit = if count == limit { page.limit - limit } else { 0 };
-            page.after = Some(last.place.clone());
+            page.after = Some(last.cursor.clone());
             let reader = match &reader {
                 Some(reader) => reader,
                 None => reader.insert(self.reader(&rows).await?),
             };
             let mut rows = pin!(self.shown(rows, reader));
             while let Some((row, payload)) = rows.next().await {
-                let (name, place) = (Name::new(self.name), row.place.to_string());
-                self.rows.out.json(&Item { name, what: row.item, payload, place })?;
+                let (name, cursor) = (Name::new(self.name), row.cursor.to_string());
+                self.rows.out.json(&Item { name, what: row.item, payload, cursor })?;
             }
         }
         Ok(())
@@ -96,7 +96,7 @@ impl Look<'_> {
     async fn print_table(&self, page: Page) -> Result<(), Failure> {
         let (what, is_first, limit, out) = (page.what, page.after.is_none(), page.limit, self.rows.out);
         let Read { rows, count } = self.read(page).await?;
-        let Some(last) = rows.last().map(|row| row.place.clone()) else {
+        let Some(last) = rows.last().map(|row| row.cursor.clone()) else {
             return out.line(if is_first { "nothing" } else { "nothing more" });
         };
         let reader = self.reader(&rows).await?;

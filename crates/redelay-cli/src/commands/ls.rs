@@ -24,7 +24,7 @@ pub(crate) async fn run(session: &Session, pattern: &[u8], out: &Out) -> Result<
     let names: Vec<Bytes> = (&mut queues).try_collect().await?;
     let (calls, refused) = (queues.calls(), queues.unknown());
     let taken = begun.elapsed();
-    // Only keys with settings or times of redelay may be left of a queue that nobody uses.
+    // Only keys with settings or times of redelay may be left of a queue that no client uses.
     let overviews = session.inspector.overview(&names).await?.into_iter().filter(|queue| !is_absent(queue));
     let overviews: Vec<Overview> = overviews.collect();
     let readers: Vec<Reader> = stream::iter(&overviews)

@@ -56,10 +56,10 @@ pub(super) async fn run(
     let mut look = Look::new(session, servers, out);
     // The last look, and the next one.
     let (mut begun, mut due) = (Instant::now(), Instant::now());
-    // Somebody has asked for a look, also while it is paused.
+    // The user has asked for a look, also while it is paused.
     let mut is_wanted = false;
     loop {
-        // Nobody tells of a change before the keyboard is read for the first time.
+        // No event tells of a change before the keyboard is read for the first time.
         state.size = screen.size().map_err(|error| gone(&error))?;
         screen.draw(|frame| frame::draw(&state, frame)).map_err(|error| gone(&error))?;
         let is_active = !state.is_paused && !state.is_too_small();

@@ -62,7 +62,7 @@ macro_rules! rows {
 }
 
 rows! {
-    Q01 Error 2 "nobody transfers",
+    Q01 Error 2 "no client transfers",
         "the head has been due for 1 s or more, and `PUBSUB NUMSUB` is 0",
         "Start a service that holds the delayed queue. Now: `redelay pump --once QUEUE`. From now on: `redelay pump QUEUE`",
         hides [Q03];
@@ -154,7 +154,7 @@ rows! {
         "a sample of 10 payloads: Java serialization, JBoss Marshalling, Smile",
         "Java reads them. If a Rust program is to: use another codec",
         hides [];
-    Q24 Warning 3 "nobody takes",
+    Q24 Warning 3 "no client takes",
         "100 payloads or more are ready, in three looks within 6 s neither fewer nor the first one taken, none is in flight, and no receiver was active for a minute",
         "Start a consumer. If the queue was given up, end the services that hold its delayed queue, or call DelayedQueue::destroy in them",
         hides [];
@@ -174,7 +174,7 @@ rows! {
         "`back` in the control hash",
         "Leases and retries end later by as much. Receivers note when it is over; let the clock be set in small steps (NTP)",
         hides [];
-    Q30 Error 2 "leases have ended, and nobody receives",
+    Q30 Error 2 "leases without a receiver",
         "`ZCOUNT` of the leases; no receiver was active for a minute",
         "Start a consumer. Or make the messages ready again: BlockingQueue::release_all",
         hides [];
@@ -182,7 +182,7 @@ rows! {
         "1,000 fields and members each: a lease or a retry without a message, or a message without both",
         "A receiver of redelay puts it right within a minute, a lease when it has ended: start a consumer",
         hides [Q30 Q32];
-    Q32 Error 2 "retries are due, and nobody receives",
+    Q32 Error 2 "retries without a receiver",
         "`ZCOUNT` of the retries; no receiver was active for a minute",
         "Start a consumer. Or make the messages ready again: BlockingQueue::release_all",
         hides [];

@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "nobody transfers: unknown: the user may not run PUBSUB NUMSUB (+pubsub|numsub)",
+                "no client transfers: unknown: the user may not run PUBSUB NUMSUB (+pubsub|numsub)",
                 "a negative due time: unknown, and with it Q12: the user may not run ZCOUNT (+zcount)",
             ]
         );

@@ -255,7 +255,7 @@ fn ready(look: &Look) -> Option<Finding> {
     nobody.then(|| Finding::new(Code::Q24, text).evidence(look.first_ready).measure(Some(ready)))
 }
 
-/// Keys of redelay for a queue that nobody uses.
+/// Keys of redelay for a queue that no client uses.
 fn gone(look: &Look) -> Option<Finding> {
     let overview = &look.overview;
     let is_used = look.is_on_replica || overview.received_ago.is_some_and(|ago| ago < WEEK);

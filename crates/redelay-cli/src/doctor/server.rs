@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use redelay::inspector::{Role, Sentinel, Server, Settings};
+use redelay::inspector::{Role, Sentinel, Server, ServerSettings};
 
 use crate::human;
 use crate::state::is_silence;
@@ -17,7 +17,7 @@ const CLOCKS: f64 = 50.0;
 const SCRIPTS: u64 = 500;
 
 /// What is wrong with a server.
-pub(crate) fn findings(server: &Server, settings: &Settings) -> Vec<Finding> {
+pub(crate) fn findings(server: &Server, settings: &ServerSettings) -> Vec<Finding> {
     if let Some(silence) = server.unknown.iter().chain(&settings.unknown).find(|unknown| is_silence(unknown))
     {
         return vec![Finding::new(Code::S08, format!("a server does not answer: {}", silence.why))];
@@ -61,7 +61,7 @@ fn memory(server: &Server) -> Vec<Finding> {
     found
 }
 
-fn persistence(server: &Server, settings: &Settings) -> Vec<Finding> {
+fn persistence(server: &Server, settings: &ServerSettings) -> Vec<Finding> {
     let mut found = Vec::new();
     if server.has_append_only_file == Some(false) && settings.save.as_deref() == Some("") {
         found.push(Finding::new(Code::S03, "it writes neither snapshots nor an append-only file"));
@@ -72,7 +72,7 @@ fn persistence(server: &Server, settings: &Settings) -> Vec<Finding> {
     found
 }
 
-fn replication(server: &Server, settings: &Settings) -> Vec<Finding> {
+fn replication(server: &Server, settings: &ServerSettings) -> Vec<Finding> {
     let mut found = Vec::new();
     if server.role == Some(Role::Replica) {
         let text = match server.is_linked {
@@ -94,7 +94,7 @@ fn replication(server: &Server, settings: &Settings) -> Vec<Finding> {
     found
 }
 
-fn cluster(settings: &Settings) -> Vec<Finding> {
+fn cluster(settings: &ServerSettings) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(cluster) = &settings.cluster {
         let slots = |count| human::counted(count, "slot", "slots");
@@ -114,7 +114,7 @@ fn cluster(settings: &Settings) -> Vec<Finding> {
 }
 
 /// What it has refused to say, where it matters.
-fn unknown(server: &Server, settings: &Settings) -> Vec<Finding> {
+fn unknown(server: &Server, settings: &ServerSettings) -> Vec<Finding> {
     let matters = |what: &str| match what {
         "save" => server.has_append_only_file != Some(true),
         "min_replicas" => server.good_replicas.is_some(),
@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    fn codes(server: &Server, settings: &Settings) -> Vec<Code> {
+    fn codes(server: &Server, settings: &ServerSettings) -> Vec<Code> {
         findings(server, settings).iter().map(|finding| finding.code).collect()
     }
 
@@ -210,11 +210,11 @@ mod tests {
     fn memory_is_judged_by_its_limit() {
         let mut server = Server::default();
         (server.used_memory, server.max_memory) = (Some(81), Some(100));
-        assert_eq!(codes(&server, &Settings::default()), [Code::S02]);
+        assert_eq!(codes(&server, &ServerSettings::default()), [Code::S02]);
         server.used_memory = Some(80);
-        assert_eq!(codes(&server, &Settings::default()), []);
+        assert_eq!(codes(&server, &ServerSettings::default()), []);
         server.max_memory = None;
-        assert_eq!(codes(&server, &Settings::default()), []);
+        assert_eq!(codes(&server, &ServerSettings::default()), []);
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
     fn without_a_right_persistence_is_unknown_unless_there_is_a_file() {
         let mut server = Server::default();
         server.has_append_only_file = Some(false);
-        let mut settings = Settings::default();
+        let mut settings = ServerSettings::default();
         assert_eq!(codes(&server, &settings), []);
         settings.save = Some(String::new());
         assert_eq!(codes(&server, &settings), [Code::S03]);

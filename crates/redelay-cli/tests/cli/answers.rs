@@ -75,7 +75,7 @@ async fn json_is_a_document_a_line_with_all_of_the_table() {
     {
         let items = redelay(&server, ["list", "orders", place, "--json"]).json();
         assert!(!items.is_empty() && items.iter().all(|item| !item[key].is_null()), "{place}: {items:?}");
-        assert!(items.iter().all(|item| item["queue"] == "orders" && item["place"].is_string()));
+        assert!(items.iter().all(|item| item["queue"] == "orders" && item["cursor"].is_string()));
     }
     let due = redelay(&server, ["due", "orders", "--count", "2", "--json"]).json();
     assert_eq!((due.len(), &due[3]["until"]), (4, &Value::Null));
@@ -93,10 +93,10 @@ async fn a_queue_is_read_page_by_page() {
         words.extend(after.iter().flat_map(|after| ["--after", after]));
         let page = redelay(&server, &words).json();
         let Some(last) = page.last() else { break };
-        after = Some(last["place"].as_str().unwrap().to_owned());
-        seen.extend(page.into_iter().map(|item| item["place"].clone()));
+        after = Some(last["cursor"].as_str().unwrap().to_owned());
+        seen.extend(page.into_iter().map(|item| item["cursor"].clone()));
     }
-    assert_eq!(seen, all.iter().map(|item| item["place"].clone()).collect::<Vec<_>>());
+    assert_eq!(seen, all.iter().map(|item| item["cursor"].clone()).collect::<Vec<_>>());
     let last = seen.last().unwrap().as_str().unwrap();
     assert_eq!(redelay(&server, ["list", "orders", "--after", last]).ok(), "nothing more\n");
 }

@@ -74,8 +74,8 @@ fn with_scores_beyond_all_times() {
         let key = format!("redisson_delay_queue_timeout:{{{name}}}");
         server.cmd(["ZADD", &key, scores[0], "one", scores[1], "two"]);
         let page = redelay(&server, ["list", name, "--limit=1"]).ok();
-        let (_, place) = page.trim_end().rsplit_once("--after ").expect("the last line says how to go on");
-        assert!(redelay(&server, ["list", name, "--after", place]).ok().contains("0x74776f"), "{page}");
+        let (_, cursor) = page.trim_end().rsplit_once("--after ").expect("the last line says how to go on");
+        assert!(redelay(&server, ["list", name, "--after", cursor]).ok().contains("0x74776f"), "{page}");
     }
     let queues = redelay(&server, ["ls", "--json"]).json();
     let years = queues[0]["overdue_for_ms"].as_f64().unwrap() / 3.15576e10;
@@ -89,7 +89,7 @@ fn with_wrong_words() {
     let server = Server::start();
     for (words, why) in [
         (&["ls", "--no-such"][..], "--no-such"),
-        (&["list", "orders", "--after", "x"], "expected a place"),
+        (&["list", "orders", "--after", "x"], "expected a cursor"),
         (&["due", "orders", "--step", "soon"], "expected a time"),
         (&["due", "orders", "--count", "0"], "--count"),
         (&["list", "orders", "nowhere"], "in-flight"),
@@ -99,10 +99,10 @@ fn with_wrong_words() {
         let said = redelay(&server, words).failed(2);
         assert!(said.contains(why), "{words:?}: {said}");
     }
-    // A place of something else.
+    // A cursor of something else.
     server.cmd(["RPUSH", "redelay:quarantine:{orders}", "1", "junk"]);
     let said = redelay(&server, ["list", "orders", "quarantine", "--after", "7:order-8"]).failed(2);
-    assert!(said.contains("is no place in what is read here"), "{said}");
+    assert!(said.contains("is no cursor of what is read here"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

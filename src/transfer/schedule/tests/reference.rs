@@ -178,7 +178,7 @@ impl Pair {
                 self.clock += 1;
                 let head = head.map(|offset| self.at(offset));
                 let listens =
-                    self.schedule.finished(queue, now, Transferred { head, transferred, clock: self.clock });
+                    self.schedule.finished(queue, now, Moved { head, transferred, clock: self.clock });
                 if let Some(known) = self.model.get_mut(&queue) {
                     let named = known.named_before_run.take().unwrap_or_default();
                     let was_for = named.first().filter(|due| **due <= now);

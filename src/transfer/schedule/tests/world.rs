@@ -310,7 +310,7 @@ impl<'a> World<'a> {
             }
             Happening::Executed { process, failing, tells } => self.execute(process, failing, tells),
             Happening::Replied { process, head, transferred, clock } => {
-                let outcome = Transferred { head, transferred, clock };
+                let outcome = Moved { head, transferred, clock };
                 if self.schedules[process].finished(0, self.now, outcome) && self.listening.insert(process) {
                     // Once the subscription is confirmed, it looks again.
                     self.schedules[process].sweep(0, self.now);

@@ -3,7 +3,7 @@
 use crate::receiving::client::{Condition, Op, Pop, Settlement};
 use crate::receiving::model::{Action, Bounds, SILENT};
 use crate::receiving::protocol::{Call, Member, Time};
-use crate::receiving::recovery::grace;
+use crate::receiving::recovery::extra_time;
 use crate::receiving::server::Server;
 use crate::receiving::state::State;
 
@@ -20,7 +20,7 @@ impl Bounds {
         let pause = (0..self.receivers).map(|n| self.pace(n).pause).max().unwrap_or(0);
         let limit = |(member, ends): (&Member, &Time)| {
             let lease = state.server.messages.get(&member.id).map_or(0, |record| record.policy.lease);
-            (*member, (*ends - state.server.clock).max(0) + grace(lease) + pause + 1)
+            (*member, (*ends - state.server.clock).max(0) + extra_time(lease) + pause + 1)
         };
         let limits: Vec<(Member, Time)> = state.server.leases.iter().map(limit).collect();
         for elapsed in 0..most {

@@ -30,7 +30,7 @@ pub const LIVING_KEEP: &str = "no lease of a process that runs is ended";
 /// Liveness.
 pub const NOT_STUCK: &str = "without another fault, everything is settled after a while";
 
-/// The longest while: a lease, a pause after a second loss, grace, or the silence and
+/// The longest while: a lease, a pause after a second loss, extra time, or the silence and
 /// a second look; and calls in between.
 const A_WHILE: i8 = 40;
 

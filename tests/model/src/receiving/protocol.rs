@@ -26,10 +26,10 @@ pub struct Protocol {
     /// A call that does not find the receipt of the call before claims nothing under an id that is taken.
     pub looks_for_ids: bool,
     /// No lease is ended for a while after all receivers were silent.
-    pub grace: bool,
+    pub extra_time: bool,
     /// A silence that may be a pause between two calls counts only for leases that ended after it began, and
     /// who learns that a lease is spared looks again before it may be ended. Otherwise, each silence counts
-    /// for all, the wait for the end of the grace included.
+    /// for all, the wait for the end of the extra time included.
     pub knows_pauses: bool,
     /// A blocked receiver moves the payload to the inbox. Otherwise it pops the payload, and a call records
     /// it.
@@ -58,7 +58,7 @@ impl Protocol {
         ends_old_tries: true,
         keeps_receipts: true,
         looks_for_ids: true,
-        grace: true,
+        extra_time: true,
         knows_pauses: true,
         moves: true,
         claims_inbox: true,

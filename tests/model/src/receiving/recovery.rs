@@ -4,7 +4,7 @@ use crate::receiving::protocol::{Member, MessageId, Protocol, Reason, Time};
 use crate::receiving::server::{Control, Server, Silence};
 
 /// For how long a lease is spared after a silence: half of it.
-pub(super) fn grace(lease: Time) -> Time {
+pub(super) fn extra_time(lease: Time) -> Time {
     (lease + 1) / 2
 }
 
@@ -80,7 +80,7 @@ impl Server {
         let spares = |silence: &&Silence| {
             silence.matters(now) && silence.is_long(lease) && silence.since.is_none_or(|since| since < ends)
         };
-        self.control.silences.iter().filter(spares).map(|silence| silence.ended + grace(lease)).max()
+        self.control.silences.iter().filter(spares).map(|silence| silence.ended + extra_time(lease)).max()
     }
 
     /// Returns how many messages were taken back, how many of them are dead letters, and when the first of
@@ -94,8 +94,9 @@ impl Server {
                 self.leases.remove(&member);
                 continue;
             };
-            let till =
-                self.spared_until(record.policy.lease, ends).filter(|till| protocol.grace && now < *till);
+            let till = self
+                .spared_until(record.policy.lease, ends)
+                .filter(|till| protocol.extra_time && now < *till);
             if let Some(till) = till {
                 // In the next unit of time.
                 let till = if protocol.knows_pauses { till.min(now + 1) } else { till };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::receiving::client::{Answer, Client, Held, Pop, Settlement};
 use crate::receiving::model::{Bounds, SILENT};
 use crate::receiving::protocol::{Call, Delivery, MessageId, Payload, Receive, ReceiverId, Time, Token};
-use crate::receiving::recovery::{SECOND_LOOK, grace};
+use crate::receiving::recovery::{SECOND_LOOK, extra_time};
 use crate::receiving::server::{Receipt, Server, Silence};
 
 /// Everything.
@@ -251,7 +251,7 @@ impl State {
             silence.since = silence.since.and_then(|since| after(&since));
         }
         let spares =
-            |one: &Silence| lengths().any(|lease| one.is_long(lease) && 0 < one.ended + grace(lease));
+            |one: &Silence| lengths().any(|lease| one.is_long(lease) && 0 < one.ended + extra_time(lease));
         let covers = |other: &Silence, one: &Silence| {
             other.ended >= one.ended && other.length >= one.length && other.since <= one.since
         };

@@ -145,13 +145,13 @@ mod without {
     }
 
     #[test]
-    fn grace() {
-        let protocol = Protocol { grace: false, ..Protocol::NOW };
-        without("no grace", protocol, one(Faults { outage: Some(5), ..NONE }), LIVING_KEEP);
-        without("no grace, another clock", protocol, one(Faults { clock: &[5], ..NONE }), LIVING_KEEP);
+    fn extra_time() {
+        let protocol = Protocol { extra_time: false, ..Protocol::NOW };
+        without("no extra time", protocol, one(Faults { outage: Some(5), ..NONE }), LIVING_KEEP);
+        without("no extra time, another clock", protocol, one(Faults { clock: &[5], ..NONE }), LIVING_KEEP);
     }
 
-    /// The pause of a survivor is a silence for the lease of the dead, and the wait for the end of the grace
+    /// The pause of a survivor is a silence for the lease of the dead, and the wait for the end of the extra time
     /// is the next one.
     #[test]
     fn knowledge_of_pauses() {

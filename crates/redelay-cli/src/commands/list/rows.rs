@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use redelay::admin::{DeadLetter, PopKind, Quarantined, UnconfirmedPop, UnsettledMessage};
 use redelay::delayed_queue::{EntryFormat, Overlap, StoredSchedule};
-use redelay::inspector::{PendingEntry, Place, ReadyPayload};
+use redelay::inspector::{Cursor, PendingEntry, ReadyPayload};
 use serde::Serialize;
 
 use crate::args::What;
@@ -26,7 +26,7 @@ pub(super) struct Item {
     #[serde(flatten)]
     pub(super) payload: Option<Shown>,
     /// For `--after`: the next page begins behind it.
-    pub(super) place: String,
+    pub(super) cursor: String,
 }
 
 /// What a document says beside the payload. Times are in RFC 3339, in UTC.
@@ -101,7 +101,7 @@ pub(in crate::commands) struct Row {
     pub(super) item: Kind,
     pub(in crate::commands) cells: Vec<Cell>,
     pub(in crate::commands) payload: Option<Bytes>,
-    pub(super) place: Place,
+    pub(super) cursor: Cursor,
 }
 
 const PENDING: [Column; 3] =
@@ -208,7 +208,7 @@ impl Rows<'_> {
             },
             cells,
             payload: entry.payload.clone(),
-            place: Place::from(entry),
+            cursor: Cursor::from(entry),
         }
     }
 
@@ -217,7 +217,7 @@ impl Rows<'_> {
             item: Kind::Ready { index: ready.index },
             cells: vec![human::count(ready.index as u64).into()],
             payload: Some(ready.payload.clone()),
-            place: Place::from(ready),
+            cursor: Cursor::from(ready),
         }
     }
 
@@ -246,7 +246,7 @@ impl Rows<'_> {
                 human::until(message.remaining).into(),
             ],
             payload: Some(message.payload.clone()),
-            place: Place::from(message),
+            cursor: Cursor::from(message),
         }
     }
 
@@ -272,7 +272,7 @@ impl Rows<'_> {
                 escape::text(&letter.error).into(),
             ],
             payload: Some(letter.payload.clone()),
-            place: Place::from(letter),
+            cursor: Cursor::from(letter),
         }
     }
 
@@ -290,7 +290,7 @@ impl Rows<'_> {
                 self.entry_text(&quarantined.entry).into(),
             ],
             payload: payload.map(|payload| quarantined.entry.slice_ref(payload)),
-            place: Place::from(quarantined),
+            cursor: Cursor::from(quarantined),
         }
     }
 
@@ -319,7 +319,7 @@ impl Rows<'_> {
                 escape::text(&schedule.text).into(),
             ],
             payload: Some(schedule.value.clone()),
-            place: Place::from(schedule),
+            cursor: Cursor::from(schedule),
         }
     }
 
@@ -350,7 +350,7 @@ impl Rows<'_> {
                 payload: Some(
                     unpacked.map_or_else(|| payload.clone(), |(_, _, unpacked)| payload.slice_ref(unpacked)),
                 ),
-                place: Place::from(pop),
+                cursor: Cursor::from(pop),
             }
         })
     }

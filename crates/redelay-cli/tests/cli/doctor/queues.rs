@@ -217,7 +217,7 @@ fn people_get_a_table_and_the_exit_code() {
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!(ran.code, 1);
     assert!(
-        lines[0].starts_with("refunds  E Q01  nobody transfers: 1 entry has been due for up to "),
+        lines[0].starts_with("refunds  E Q01  no client transfers: 1 entry has been due for up to "),
         "{lines:#?}"
     );
     assert!(lines[1].starts_with("                Start a service"), "{lines:#?}");

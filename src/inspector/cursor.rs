@@ -1,4 +1,4 @@
-//! `Place`: where a reading goes on. Pure.
+//! `Cursor`: where a reading goes on. Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use hmac_sha256::Hash;
 use crate::error::Error;
 use crate::wire::entry;
 
-/// The most bytes of an entry in the text of a place, if it is malformed.
+/// The most bytes of an entry in the text of a cursor, if it is malformed.
 const PREFIX: usize = 32;
 
 /// Where a page of an [`Inspector`](super::Inspector) ends. [`From`] gives it for each row, and the next page
@@ -21,18 +21,18 @@ const PREFIX: usize = 32;
 ///
 /// # Examples
 /// ```no_run
-/// # use redelay::inspector::{Inspector, Place};
+/// # use redelay::inspector::{Inspector, Cursor};
 /// # async fn example(inspector: Inspector) -> redelay::Result<()> {
 /// let first = inspector.pending("orders", None, 100).await?;
-/// let after = first.last().map(|entry| Place::from(entry).to_string());
+/// let after = first.last().map(|entry| Cursor::from(entry).to_string());
 /// // … later, in another process:
-/// let after = after.map(|text| text.parse::<Place>()).transpose()?;
+/// let after = after.map(|text| text.parse::<Cursor>()).transpose()?;
 /// let second = inspector.pending("orders", after, 100).await?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place(pub(super) Inner);
+pub struct Cursor(pub(super) Inner);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Inner {
@@ -44,7 +44,7 @@ pub(super) enum Inner {
     Name(Bytes),
 }
 
-impl Place {
+impl Cursor {
     pub(super) fn in_set(score: &Bytes, member: &Bytes) -> Self {
         Self(Inner::Score { score: score.clone(), member: member.clone() })
     }
@@ -85,7 +85,7 @@ fn bytes_of(short: &str) -> Option<Bytes> {
     is_whole.then(|| digits.as_bytes().chunks(2).map(pair).collect()).flatten()
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Inner::Score { score, member } => {
@@ -107,7 +107,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
+impl FromStr for Cursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -130,7 +130,7 @@ impl FromStr for Place {
             };
             Some(Inner::Score { score: Bytes::copy_from_slice(first.as_bytes()), member })
         })();
-        let wrong = || Error::invalid("read a place", "expected the text that Place's Display writes");
+        let wrong = || Error::invalid("read a cursor", "expected the text that Cursor's Display writes");
         parsed.map(Self).ok_or_else(wrong)
     }
 }
@@ -142,9 +142,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_short_text() {
+    fn cursors_are_short_text() {
         let score = |score: &'static str, member: &[u8]| {
-            Place(Inner::Score { score: score.into(), member: Bytes::copy_from_slice(member) })
+            Cursor(Inner::Score { score: score.into(), member: Bytes::copy_from_slice(member) })
         };
         let job = entry::pack_job(b"order-8120", b"payload");
         assert_eq!(score("1795615390307", &job).to_string(), "1795615390307:order-8120");
@@ -153,34 +153,34 @@ mod tests {
         assert_eq!(score("inf", b"junk").to_string(), "inf:=junk");
         let legacy = entry::pack(entry::EntryFormat::Legacy, b"payload of a legacy entry");
         let text = score("7", &legacy).to_string();
-        assert_eq!(text.parse::<Place>().unwrap(), score("7", &legacy[..16]), "nothing of the payload");
-        assert_eq!(Place(Inner::Index { index: 7, hash: 255 }).to_string(), "7:#00000000000000ff");
-        assert_eq!(Place(Inner::Name("nightly".into())).to_string(), ":nightly");
-        let Place(Inner::Score { score, member }) = "1795615390307:order-8120".parse().unwrap() else {
+        assert_eq!(text.parse::<Cursor>().unwrap(), score("7", &legacy[..16]), "nothing of the payload");
+        assert_eq!(Cursor(Inner::Index { index: 7, hash: 255 }).to_string(), "7:#00000000000000ff");
+        assert_eq!(Cursor(Inner::Name("nightly".into())).to_string(), ":nightly");
+        let Cursor(Inner::Score { score, member }) = "1795615390307:order-8120".parse().unwrap() else {
             panic!("another kind")
         };
         assert_eq!(score, "1795615390307");
         assert!(job.starts_with(&member) && member.len() == 11);
         for wrong in ["", "7", "x:y", "nan:y", "7:#x", "7:0xf", "7:=0xzz", "-1:#00"] {
-            assert!(wrong.parse::<Place>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
         }
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read(index: usize, hash: u64, name: Vec<u8>) {
-            for place in [Inner::Index { index, hash }, Inner::Name(name.into())].map(Place) {
-                prop_assert_eq!(place.to_string().parse::<Place>().unwrap(), place);
+            for cursor in [Inner::Index { index, hash }, Inner::Name(name.into())].map(Cursor) {
+                prop_assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
             }
         }
 
         #[test]
         fn the_text_of_an_entry_names_its_beginning(id in proptest::collection::vec(any::<u8>(), 1..=255)) {
             let member = entry::pack_job(&id, b"payload");
-            let place = Place(Inner::Score { score: "7".into(), member: member.clone() });
-            let text = place.to_string();
+            let cursor = Cursor(Inner::Score { score: "7".into(), member: member.clone() });
+            let text = cursor.to_string();
             prop_assert!(text.bytes().all(|byte| byte.is_ascii_graphic()));
-            let Place(Inner::Score { member: read, .. }) = text.parse().unwrap() else { panic!("another kind") };
+            let Cursor(Inner::Score { member: read, .. }) = text.parse().unwrap() else { panic!("another kind") };
             prop_assert!(member.starts_with(&read));
         }
     }

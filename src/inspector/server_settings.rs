@@ -15,12 +15,12 @@ use crate::wire::time;
 /// Slots of a cluster.
 const SLOTS: u64 = 16_384;
 
-/// Settings of a server, as far as the user may know them. [`Inspector::settings`] returns it.
+/// Settings of a server, as far as the user may know them. [`Inspector::server_settings`] returns it.
 ///
 /// # Examples
 /// ```no_run
 /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
-/// for server in inspector.settings().await? {
+/// for server in inspector.server_settings().await? {
 ///     if server.save.as_deref() == Some("") {
 ///         println!("{} saves no snapshots", server.address);
 ///     }
@@ -30,7 +30,7 @@ const SLOTS: u64 = 16_384;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct ServerSettings {
     /// `host:port`, or the path of a socket.
     pub address: String,
     /// When it saves a snapshot, as `CONFIG GET save` has it: empty if never.
@@ -83,23 +83,23 @@ impl Inspector {
     /// # Examples
     /// ```no_run
     /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
-    /// let settings = inspector.settings().await?;
+    /// let settings = inspector.server_settings().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn settings(&self) -> Result<Vec<Settings>> {
+    pub async fn server_settings(&self) -> Result<Vec<ServerSettings>> {
         let servers = self.conn.each_server();
         let answers = join_all(servers.iter().map(ask)).await;
-        let unanswered = |at: usize, unknown| Settings {
+        let unanswered = |at: usize, unknown| ServerSettings {
             address: servers[at].address(),
             unknown: vec![unknown],
-            ..Settings::default()
+            ..ServerSettings::default()
         };
-        answered(answers, unanswered).map_err(|error| failed("`inspector().settings`", error))
+        answered(answers, unanswered).map_err(|error| failed("`inspector().server_settings`", error))
     }
 }
 
-async fn ask(conn: &Conn) -> std::result::Result<Settings, OpError> {
+async fn ask(conn: &Conn) -> std::result::Result<ServerSettings, OpError> {
     let config = async |name: &'static str| {
         let command = Command::new("CONFIG").arg("GET").arg(name);
         let pair = conn.call(&command.only_reads()).await?.into_strings()?;
@@ -135,7 +135,7 @@ async fn ask(conn: &Conn) -> std::result::Result<Settings, OpError> {
     let info = unknowns.known("cluster", "CLUSTER INFO", info)?.flatten();
     let nodes = unknowns.known("moving_slots", "CLUSTER NODES", nodes)?.flatten();
     let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
-    Ok(Settings {
+    Ok(ServerSettings {
         address: conn.address(),
         save,
         idle_timeout: number(idle).map(Duration::from_secs),

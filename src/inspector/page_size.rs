@@ -9,12 +9,12 @@ const GROWTH: usize = 4;
 
 /// How many entries to read next.
 #[derive(Debug)]
-pub(super) struct Size {
+pub(super) struct PageSize {
     count: usize,
     longest: usize,
 }
 
-impl Size {
+impl PageSize {
     pub(super) fn new() -> Self {
         Self { count: FIRST, longest: 1 }
     }
@@ -47,23 +47,23 @@ mod tests {
 
     #[test]
     fn commands_grow_while_entries_are_short() {
-        let mut size = Size::new();
+        let mut size = PageSize::new();
         let mut read = |length: usize| {
             size.has_read([&vec![0; length][..]]);
             size.of(usize::MAX)
         };
         assert_eq!([read(100), read(100), read(100), read(100)], [64, 256, 1_000, 1_000]);
         assert_eq!([read(10_000), read(100), read(3 << 20)], [104, 104, 1]);
-        assert_eq!(Size::new().of(5), 5);
-        assert_eq!(Size::new().of(0), 1);
+        assert_eq!(PageSize::new().of(5), 5);
+        assert_eq!(PageSize::new().of(0), 1);
     }
 
     #[test]
     fn what_is_known_to_be_long_is_read_alone() {
-        assert_eq!(Size::fitting(&[10, 20, 30]), 3);
-        assert_eq!(Size::fitting(&[BYTES, 1]), 1);
-        assert_eq!(Size::fitting(&[2 * BYTES, 1]), 1);
-        assert_eq!(Size::fitting(&[1, BYTES, 1]), 1);
-        assert_eq!(Size::fitting(&[]), 1);
+        assert_eq!(PageSize::fitting(&[10, 20, 30]), 3);
+        assert_eq!(PageSize::fitting(&[BYTES, 1]), 1);
+        assert_eq!(PageSize::fitting(&[2 * BYTES, 1]), 1);
+        assert_eq!(PageSize::fitting(&[1, BYTES, 1]), 1);
+        assert_eq!(PageSize::fitting(&[]), 1);
     }
 }

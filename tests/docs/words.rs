@@ -1,0 +1,72 @@
+//! One word for one thing: the names of types, and the words that CONTRIBUTING.md keeps out of what users read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::architecture::{REDELAY, production_code};
+
+/// Types of one module that may share a name: the same thing with and without a feature, and the states of two futures.
+const SHARED: [(&str, &str); 2] = [("telemetry", "Span"), ("delayed_queue", "State")];
+
+/// The name of the type that a line defines, if it does. The types of a trait's implementation are no definitions.
+fn defines(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("pub ").unwrap_or(line);
+    let line = match line.strip_prefix("pub(") {
+        Some(rest) => rest.split_once(") ")?.1,
+        None => line,
+    };
+    let name = ["struct ", "enum ", "trait ", "type "].iter().find_map(|word| line.strip_prefix(word))?;
+    name.split(|letter: char| !letter.is_alphanumeric()).next()
+}
+
+#[test]
+fn no_two_types_of_a_module_share_a_name() {
+    let mut types: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for (module, file, code) in production_code(&REDELAY) {
+        for name in code.lines().filter_map(defines) {
+            let found = types.entry((module.clone(), name.to_owned())).or_default();
+            found.push(file.display().to_string());
+        }
+    }
+    assert!(types.len() > 300, "only {} types are found", types.len());
+    types.retain(|(module, name), files| files.len() > 1 && !SHARED.contains(&(&**module, &**name)));
+    assert!(types.is_empty(), "types of a module share a name: {types:#?}");
+}
+
+#[test]
+fn definitions_are_found() {
+    assert_eq!(defines("pub(super) struct Wait<T> {"), Some("Wait"));
+    assert_eq!(defines("type Changed = u64;"), Some("Changed"));
+    assert_eq!(defines("pub enum Kind {"), Some("Kind"));
+    assert_eq!(defines("    type Output = u64;"), None);
+    assert_eq!(defines("structured();"), None);
+}
+
+/// Words that CONTRIBUTING.md keeps out of what users read.
+const AVOIDED: [&str; 4] = ["nobody", "somebody", "for ever", "all the same"];
+
+/// What users read beside the API: the guides.
+fn guides() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("an entry").path());
+    let files = docs.filter(|file| file.extension().is_some_and(|extension| extension == "md"));
+    let text = |file: &Path| fs::read_to_string(file).expect("a guide");
+    files.chain([root.join("README.md")]).map(|file| (file.display().to_string(), text(&file))).collect()
+}
+
+#[test]
+fn guides_have_the_words_of_the_field() {
+    let all = guides();
+    assert!(all.len() > 15, "only {} guides are found", all.len());
+    let mut found = Vec::new();
+    for (file, text) in all {
+        for (number, line) in text.lines().enumerate() {
+            let line = line.to_lowercase();
+            found.extend(
+                AVOIDED.iter().filter(|word| line.contains(**word)).map(|word| format!("{file}:{}: {word}", number + 1)),
+            );
+        }
+    }
+    assert!(found.is_empty(), "CONTRIBUTING.md has plainer words: {found:#?}");
+}
