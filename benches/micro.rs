@@ -23,7 +23,7 @@ use redelay::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use private::transfer::schedule::{Next, Schedule, Moved};
+use private::transfer::schedule::{Moved, Next, Schedule};
 use private::wire::entry::{self, EntryFormat};
 
 fn main() {

@@ -1,10 +1,10 @@
 //! `Inspector`: looks into the queues of a server, of Redisson and of redelay, with plain commands that only
 //! read.
 //!
-//! `find` finds queues, `overview` counts what is in them, and a file for each kind of row reads what is there:
-//! `pending`, `entries`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through `look`,
-//! and go on behind a [`Cursor`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong; `server`,
-//! `server_settings` and `sentinels` are of the servers.
+//! `find` finds queues, `overview` counts what is in them, and a file for each kind of row reads what is
+//! there: `pending`, `entries`, `ready`, `messages`, `pops`, `quarantine`, `schedules`. They read through
+//! `look`, and go on behind a [`Cursor`]. `keys`, `details`, `orphans` and `leftovers` read what is wrong;
+//! `server`, `server_settings` and `sentinels` are of the servers.
 
 mod cursor;
 mod details;
@@ -73,7 +73,7 @@ use crate::engine::Engine;
 /// [`ClientBuilder::name_mapper`](crate::client::ClientBuilder::name_mapper), and not necessarily text.
 ///
 /// # Pages
-/// Each method that reads entries takes a [`Cursor`] to go on behind, and a limit. What stays where it is gets
+/// Each method that reads entries takes a [`Cursor`] to go on behind, and a limit. What does not move is
 /// returned once, whatever others take or offer meanwhile.
 ///
 /// # Unknown is not zero

@@ -163,7 +163,11 @@ impl Cluster {
     }
 
     /// The master of a slot, or any, as soon as it is connected.
-    pub(super) async fn serving(&self, slot: Option<Slot>, within: Duration) -> Result<Arc<MasterLink>, OpError> {
+    pub(super) async fn serving(
+        &self,
+        slot: Option<Slot>,
+        within: Duration,
+    ) -> Result<Arc<MasterLink>, OpError> {
         if let Some(master) = self.master(slot).filter(|master| master.commands.is_connected()) {
             return Ok(master);
         }

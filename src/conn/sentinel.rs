@@ -21,8 +21,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
 use super::client::Client;
-use super::master::{NamedMaster, Master};
-use super::options::{Sentinels, Lookup};
+use super::master::{Master, NamedMaster};
+use super::options::{Lookup, Sentinels};
 use super::pushed::{Push, Pushed};
 use super::role::Role;
 use super::shared::Shared;

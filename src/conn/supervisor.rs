@@ -19,7 +19,7 @@ use super::probe::probe;
 use super::role::Role;
 use super::session::{Session, Sessions};
 use super::shared::Shared;
-use super::supervised::{Connected, Supervised, LastCause};
+use super::supervised::{Connected, LastCause, Supervised};
 use super::topology::{Lead, outdated, replaced};
 use super::{Cause, OpError, Options, library_error};
 use crate::pacing::pause_after;

@@ -220,8 +220,10 @@ mod tests {
     use super::*;
 
     fn requests(sizes: &[usize]) -> Vec<OfferRequest> {
-        let request =
-            |size: &usize| OfferRequest { what: (0, Bytes::from(vec![0; *size])), answer: oneshot::channel().0 };
+        let request = |size: &usize| OfferRequest {
+            what: (0, Bytes::from(vec![0; *size])),
+            answer: oneshot::channel().0,
+        };
         sizes.iter().map(request).collect()
     }
 

@@ -103,7 +103,7 @@ pub enum Role {
 
 impl Inspector {
     /// Asks the servers about themselves: one; or, in a cluster, each master. `INFO` and `TIME`.
-    /// [`settings`](Self::settings) asks what only an administrator may know.
+    /// [`server_settings`](Self::server_settings) asks what only an administrator may know.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable), if none answers. What a server refuses is in

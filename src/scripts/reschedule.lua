@@ -5,6 +5,10 @@
 --        is no longer pending
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n); of an overdue entry, while a large backlog is moved, a native scan of the ordered list
+local now, due = due_of(ARGV[1], ARGV[2])
+if due >= 1e15 then
+    return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
+end
 redis.call('ZRANGE', KEYS.timeout_set, 0, 0)
 local was_due = tonumber(redis.call('ZSCORE', KEYS.timeout_set, ARGV[3]) or nil)
 if not was_due then
@@ -16,4 +20,4 @@ local field = redis.call('HGET', KEYS.jobs, id)
 if field and has_entry(field) and entry_of(field) == ARGV[3] then
     move_note(id, field, due)
 end
-return {now, reschedule(ARGV[3], was_due)}
+return {now, reschedule(ARGV[3], was_due, now, due)}

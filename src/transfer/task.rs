@@ -22,7 +22,7 @@ use super::call::{Call, Report};
 use super::clock::{ClockReading, ServerClock};
 use super::overdue::{self, Looks};
 use super::precise_sleep::PreciseSleep;
-use super::schedule::{Next, QueueId, Schedule, Moved};
+use super::schedule::{Moved, Next, QueueId, Schedule};
 use super::servers::{IN_FLIGHT, Servers};
 use crate::announcements::{Announced, Announcements};
 use crate::conn::{Conn, ServerId};

@@ -1,4 +1,4 @@
-//! One word for one thing: the names of types, and the words that CONTRIBUTING.md keeps out of what users read.
+//! One word for one thing: the names of types, and words that CONTRIBUTING.md keeps out of the guides.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::architecture::{REDELAY, production_code};
 
-/// Types of one module that may share a name: the same thing with and without a feature, and the states of two futures.
+/// Types of one module that may share a name: one with and without a feature, and the states of two futures.
 const SHARED: [(&str, &str); 2] = [("telemetry", "Span"), ("delayed_queue", "State")];
 
-/// The name of the type that a line defines, if it does. The types of a trait's implementation are no definitions.
+/// The name of the type that a line defines, if it does. Types in the implementation of a trait are none.
 fn defines(line: &str) -> Option<&str> {
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let line = match line.strip_prefix("pub(") {
@@ -64,7 +64,10 @@ fn guides_have_the_words_of_the_field() {
         for (number, line) in text.lines().enumerate() {
             let line = line.to_lowercase();
             found.extend(
-                AVOIDED.iter().filter(|word| line.contains(**word)).map(|word| format!("{file}:{}: {word}", number + 1)),
+                AVOIDED
+                    .iter()
+                    .filter(|word| line.contains(**word))
+                    .map(|word| format!("{file}:{}: {word}", number + 1)),
             );
         }
     }

@@ -26,7 +26,7 @@ pub(crate) enum State {
     /// As many entries are pending as may be: offers are refused.
     Full,
     /// Payloads are ready, and no client takes them.
-    NobodyTakes,
+    NoClientTakes,
     /// All receivers are held back.
     Paused,
     /// There are dead letters.
@@ -56,7 +56,7 @@ impl State {
         } else if queue.is_paused == Some(true) {
             Self::Paused
         } else if queue.ready.is_some_and(|ready| ready >= MANY) && has_no_receiver && is_known {
-            Self::NobodyTakes
+            Self::NoClientTakes
         } else if queue.dead_letters.is_some_and(|dead| dead > 0) {
             Self::DeadLetters
         } else if is_known {
@@ -70,7 +70,7 @@ impl State {
         match self {
             Self::StandsStill => "stands still",
             Self::Full => "full",
-            Self::NobodyTakes => "no client takes",
+            Self::NoClientTakes => "no client takes",
             Self::Paused => "paused",
             Self::DeadLetters => "dead letters",
             Self::Unknown => "unknown",
@@ -81,7 +81,7 @@ impl State {
     pub(crate) fn style(self) -> Style {
         match self {
             Self::StandsStill | Self::Full => AnsiColor::Red.on_default().bold(),
-            Self::NobodyTakes | Self::DeadLetters => AnsiColor::Yellow.on_default(),
+            Self::NoClientTakes | Self::DeadLetters => AnsiColor::Yellow.on_default(),
             Self::Paused | Self::Unknown => AnsiColor::Cyan.on_default(),
             Self::Ok => AnsiColor::Green.on_default(),
         }
@@ -116,7 +116,7 @@ impl State {
                     "{pending} pending, and at most {most} may be: offers and runs of schedules are refused. Start more consumers, or raise the limit: DelayedQueue::set_max_pending"
                 )
             }
-            Self::NobodyTakes => {
+            Self::NoClientTakes => {
                 format!("{} ready, and no receiver is active: start a consumer", ready(queue))
             }
             Self::Paused => {
@@ -227,7 +227,7 @@ mod tests {
                 change(queue);
             })
         };
-        assert_eq!(State::of(&ready(2_204, |_| ())), State::NobodyTakes);
+        assert_eq!(State::of(&ready(2_204, |_| ())), State::NoClientTakes);
         assert_eq!(State::of(&ready(2_204, |queue| queue.received_ago = Some(9 * SECOND))), State::Ok);
         assert_eq!(State::of(&ready(2_204, |queue| queue.in_flight = Some(1))), State::Ok);
         assert_eq!(State::of(&ready(2_204, |queue| queue.is_paused = Some(true))), State::Paused);

@@ -1,15 +1,16 @@
 -- Gives a pending entry another due time. A part of the scripts that do so.
--- Provides  now, due, score, reschedule
-local time = redis.call('TIME')
-local now = math.ceil(time[1] * 1000 + time[2] / 1000)
-local due = (tonumber(ARGV[1]) or now) + ARGV[2]
-if due >= 1e15 then
-    return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
+-- Provides  due_of, reschedule
+
+-- The server's clock, epoch ms, rounded up; and what is due `ms` after `base`, epoch ms, or after that.
+local function due_of(base, ms)
+    local time = redis.call('TIME')
+    local now = math.ceil(time[1] * 1000 + time[2] / 1000)
+    return now, (tonumber(base) or now) + ms
 end
-local score = string.format('%.0f', due)
 
 -- Returns the head, if its transfer may have to be started, or false. `was_due` is the score until now.
-local function reschedule(entry, was_due)
+local function reschedule(entry, was_due, now, due)
+    local score = string.format('%.0f', due)
     redis.call('ZADD', KEYS.timeout_set, 'XX', score, entry)
     list_again(entry, was_due, now)
     -- What is done may not fail any more.

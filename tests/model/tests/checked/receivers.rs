@@ -151,8 +151,8 @@ mod without {
         without("no extra time, another clock", protocol, one(Faults { clock: &[5], ..NONE }), LIVING_KEEP);
     }
 
-    /// The pause of a survivor is a silence for the lease of the dead, and the wait for the end of the extra time
-    /// is the next one.
+    /// The pause of a survivor is a silence for the lease of the dead, and the wait for the end of the extra
+    /// time is the next one.
     #[test]
     fn knowledge_of_pauses() {
         let protocol = Protocol { knows_pauses: false, ..Protocol::NOW };
