@@ -246,13 +246,13 @@ fn full(look: &Look) -> Option<Finding> {
 fn ready(look: &Look) -> Option<Finding> {
     let overview = &look.overview;
     let ready = overview.ready.filter(|ready| *ready >= MANY)?;
-    let nobody = overview.in_flight == Some(0) && look.is_silent();
+    let is_idle = overview.in_flight == Some(0) && look.is_silent();
     let ready_are = human::counted(ready, "payload is", "payloads are");
     let moved = is_some(overview.transferring_processes);
     let moved = moved.map(|count| human::counted(count, "process transfers", "processes transfer"));
     let moved = moved.map_or_else(String::new, |moved| format!(", while {moved} more"));
     let text = format!("{ready_are} ready, and no receiver is active{moved}");
-    nobody.then(|| Finding::new(Code::Q24, text).evidence(look.first_ready).measure(Some(ready)))
+    is_idle.then(|| Finding::new(Code::Q24, text).evidence(look.first_ready).measure(Some(ready)))
 }
 
 /// Keys of redelay for a queue that no client uses.
