@@ -52,7 +52,7 @@ pub(crate) struct ServerId(u32);
 
 /// A server that serves slots, and the connection to it for commands.
 #[derive(Debug)]
-pub(super) struct MasterLink {
+pub(super) struct Shard {
     pub(super) id: ServerId,
     pub(super) commands: Commands,
     _asking: AbortOnDropHandle<()>,
@@ -69,12 +69,12 @@ pub(super) struct Cluster {
 #[derive(Clone, Debug, Default)]
 struct Masters {
     table: Table,
-    all: BTreeMap<Address, Arc<MasterLink>>,
+    all: BTreeMap<Address, Arc<Shard>>,
 }
 
 impl Masters {
     /// The master of a slot; or any, but one that is connected if there is one.
-    fn choose(&self, slot: Option<Slot>) -> Option<&Arc<MasterLink>> {
+    fn choose(&self, slot: Option<Slot>) -> Option<&Arc<Shard>> {
         match slot {
             Some(slot) => self.all.get(self.table.server_of(slot)?),
             None => {
@@ -85,7 +85,7 @@ impl Masters {
     }
 
     /// Those that may serve a slot.
-    fn candidates(&self, slot: Option<Slot>) -> Vec<Arc<MasterLink>> {
+    fn candidates(&self, slot: Option<Slot>) -> Vec<Arc<Shard>> {
         match slot {
             Some(_) => self.choose(slot).cloned().into_iter().collect(),
             None => self.all.values().cloned().collect(),
@@ -153,7 +153,7 @@ impl Cluster {
     }
 
     /// The master of a slot, or any.
-    pub(super) fn master(&self, slot: Option<Slot>) -> Option<Arc<MasterLink>> {
+    pub(super) fn master(&self, slot: Option<Slot>) -> Option<Arc<Shard>> {
         self.masters.borrow().choose(slot).cloned()
     }
 
@@ -163,11 +163,7 @@ impl Cluster {
     }
 
     /// The master of a slot, or any, as soon as it is connected.
-    pub(super) async fn serving(
-        &self,
-        slot: Option<Slot>,
-        within: Duration,
-    ) -> Result<Arc<MasterLink>, OpError> {
+    pub(super) async fn serving(&self, slot: Option<Slot>, within: Duration) -> Result<Arc<Shard>, OpError> {
         if let Some(master) = self.master(slot).filter(|master| master.commands.is_connected()) {
             return Ok(master);
         }
@@ -262,7 +258,7 @@ impl Following {
         }
     }
 
-    fn master(&mut self, address: &Address) -> Option<Arc<MasterLink>> {
+    fn master(&mut self, address: &Address) -> Option<Arc<Shard>> {
         let shared = self.shared.for_another_server();
         let options = self.options.at(address);
         // Fails only if the library refuses the options, with which the first connection was made.
@@ -272,7 +268,7 @@ impl Following {
         let link = Arc::downgrade(&commands.link);
         let asking = ask_again_and_again(link, address.clone(), self.answers.clone());
         let asking = AbortOnDropHandle::new(tokio::spawn(asking));
-        Some(Arc::new(MasterLink { id: ServerId(self.ids), commands, _asking: asking }))
+        Some(Arc::new(Shard { id: ServerId(self.ids), commands, _asking: asking }))
     }
 
     /// Asks other servers than the masters while no master answers. Cancel safe.
@@ -476,7 +472,7 @@ async fn first_answer(
 
 /// Waits until one of these masters is connected. While there is none, or all were replaced, that does not
 /// happen.
-async fn first_connected(masters: Vec<Arc<MasterLink>>) -> Result<Arc<MasterLink>, OpError> {
+async fn first_connected(masters: Vec<Arc<Shard>>) -> Result<Arc<Shard>, OpError> {
     let mut connecting: FuturesUnordered<_> = masters
         .into_iter()
         .map(|master| async move { (master.commands.link.connected().await, master) })

@@ -315,8 +315,8 @@ async fn what_is_abandoned_goes_back_by_itself() {
     assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
 }
 
-/// The hour of what is abandoned, shortened: what dead receivers had keeps its losses while a client sweeps the
-/// queue. A payload that kills each of its processes keeps its count.
+/// The hour of what is abandoned, shortened: what dead receivers had keeps its losses while a client sweeps
+/// the queue. A payload that kills each of its processes keeps its count.
 #[tokio::test]
 async fn what_is_abandoned_stays_until_the_limit_is_over() {
     let server = Server::start();
