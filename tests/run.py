@@ -76,7 +76,7 @@ WITH_ONE_SERVER = {
     ],
 }
 # What takes long begins early. Of the others, the order does not matter.
-LONG = ["faults", "compat", "checked", "queues", "smoke", "connections", "codecs"]
+LONG = ["faults", "cli", "queues", "compat", "checked", "connections", "smoke", "codecs"]
 
 
 class Program:
@@ -94,8 +94,8 @@ class Program:
         return command
 
     def is_for_each_server(self):
-        """It talks to a server of the matrix. `compat` runs once, and so do the tests of other packages."""
-        is_own = self.folder == ROOT and self.name != "compat"
+        """It talks to a server of the matrix. `compat` and `docs` run once, and so do the tests of other packages."""
+        is_own = self.folder == ROOT and self.name not in ("compat", "docs")
         return self.kind == "test" and (is_own or self.name in ("cli", "scripts"))
 
 
@@ -130,6 +130,9 @@ def jobs(programs, others, is_each):
         if program.name == "compat":
             # Six processes for each test, half of them in Java.
             threads = (threads + 1) // 2
+        if program.name == "cli":
+            # Commands that look again and again, a second apart.
+            threads *= 2
         if program.name == "checked":
             # Each checks with all cores, and prints how many states it has visited.
             command, threads = [*command, "--nocapture"], 1
