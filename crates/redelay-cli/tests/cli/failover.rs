@@ -50,6 +50,7 @@ fn what_goes_on_follows_the_new_master() {
     until("it is up", || is_up("redelay_queue_ready{queue=\"orders\"} 2"));
     terminal.shows(&format!("127.0.0.1:{} ", new.port()));
     until("it listens to the new master", || {
+        assert_eq!(watch.exit_code(), None, "it goes on: {}", watch.output());
         new.cmd(["PUBLISH", "redisson_delay_queue_channel:{orders}", "4102444800000"]);
         watch.output().contains("orders: the next one is due")
     });
