@@ -79,7 +79,7 @@ impl Transfer {
         let _ = self.0.send(Request::Follow(channel.clone(), receiver.clone()));
         let requests = self.0.clone();
         Following::until_dropped(move || {
-            let _ = requests.send(Request::Unfollow(channel, receiver));
+            let _ = requests.send(Request::Unfollow(channel.clone(), receiver.clone()));
         })
     }
 }

@@ -29,20 +29,18 @@ struct Heard {
 }
 
 /// Keeps a receiver informed for as long as it lives.
-pub(crate) struct Following(Option<Box<dyn FnOnce() + Send + Sync>>);
+pub(crate) struct Following(Box<dyn Fn() + Send + Sync>);
 
 impl Following {
     /// `end` tells the task that listens.
-    pub(crate) fn until_dropped(end: impl FnOnce() + Send + Sync + 'static) -> Self {
-        Self(Some(Box::new(end)))
+    pub(crate) fn until_dropped(end: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Box::new(end))
     }
 }
 
 impl Drop for Following {
     fn drop(&mut self) {
-        if let Some(end) = self.0.take() {
-            end();
-        }
+        (self.0)();
     }
 }
 

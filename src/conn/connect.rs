@@ -30,7 +30,7 @@ impl Conn {
 
     async fn connect_now(options: Options) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
-        let (servers, shared, sentinels) = match &options.source {
+        let (servers, shared, sentinels) = match &options.lookup {
             Lookup::Url => {
                 let shared = Shared::new(None);
                 (Servers::One(Commands::open(&options, &shared).await?), shared, None)

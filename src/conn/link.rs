@@ -93,7 +93,7 @@ impl Link {
         let is_watched = role != Role::Subscriber;
         let link = Arc::new(Self {
             connection: supervisor.supervised(),
-            server: (!matches!(options.source, Lookup::Cluster(_))).then(|| options.server()),
+            server: (!matches!(options.lookup, Lookup::Cluster(_))).then(|| options.server()),
             shared,
             command_timeout: options.command_timeout,
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),

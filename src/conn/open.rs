@@ -161,7 +161,7 @@ pub(super) fn may_pass(error: &ConnectError, options: &Options) -> bool {
 
 /// What to check if it is not known where the server is.
 fn advice(options: &Options) -> &'static str {
-    if matches!(options.source, Lookup::Cluster(_)) { SERVERS } else { SENTINELS }
+    if matches!(options.lookup, Lookup::Cluster(_)) { SERVERS } else { SENTINELS }
 }
 
 /// What the client library's error means.

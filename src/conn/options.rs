@@ -46,7 +46,7 @@ pub(crate) struct Options {
     pub(super) password: Option<String>,
     pub(super) database: Option<u8>,
     pub(super) credentials: Credentials,
-    pub(super) source: Lookup,
+    pub(super) lookup: Lookup,
     /// For a handshake without the client library.
     #[cfg(feature = "tls")]
     pub(super) tls: Option<super::tls::Handshake>,
@@ -118,7 +118,7 @@ impl Options {
             password,
             database: address.database,
             credentials: settings.credentials,
-            source: Lookup::Url,
+            lookup: Lookup::Url,
             #[cfg(feature = "tls")]
             tls,
             client_name: settings.client_name,
@@ -126,7 +126,7 @@ impl Options {
             command_timeout: settings.command_timeout,
             replicas: settings.replicas,
         };
-        options.source = match group {
+        options.lookup = match group {
             None => Lookup::Url,
             Some(Group::Cluster(addresses)) => Lookup::Cluster(addresses.into()),
             Some(Group::Sentinels(master, addresses)) => {
@@ -177,14 +177,14 @@ impl Options {
 
     /// Whether the URL names sentinels, or servers of a cluster, which say where to connect.
     pub(super) fn is_led(&self) -> bool {
-        !matches!(self.source, Lookup::Url)
+        !matches!(self.lookup, Lookup::Url)
     }
 
     /// What the client is connected to, for messages.
     pub(crate) fn server(&self) -> String {
         let list =
             |addresses: &[Address]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        match &self.source {
+        match &self.lookup {
             Lookup::Url => self.address().to_string(),
             Lookup::Sentinels(group) => {
                 let Sentinels { master, addresses, .. } = &**group;

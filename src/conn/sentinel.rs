@@ -179,7 +179,7 @@ impl Conn {
     /// Asks each sentinel, those of the URL and those that they know, on a separate connection. Empty if the
     /// URL names none.
     pub(crate) async fn opinions(&self) -> Vec<Opinion> {
-        let Lookup::Sentinels(group) = &self.base.options.source else { return Vec::new() };
+        let Lookup::Sentinels(group) = &self.base.options.lookup else { return Vec::new() };
         let shared = self.base.shared.without_topology();
         let (mut opinions, mut asked) = (Vec::new(), HashSet::new());
         let mut next = group.addresses.clone();

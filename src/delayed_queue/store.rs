@@ -156,7 +156,7 @@ impl Store {
             // Its inner result is final, the outer one says what went wrong with this try.
             let attempt = async {
                 let until = Instant::now() + self.conn.command_timeout();
-                let parts = call.run_noting(&self.conn, &mut false).await?.into_array()?;
+                let parts = call.run(&self.conn).await?.into_array()?;
                 match refusal(&parts) {
                     Some(refusal) => Ok(Err(explained(&call, &self.conn, refusal, until).await)),
                     None => read(parts).map(Ok).ok_or_else(|| self.conn.desynchronised()),

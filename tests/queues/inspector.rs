@@ -512,7 +512,7 @@ async fn the_queues_of_a_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_of_something_else_is_refused() {
+async fn a_cursor_of_something_else_is_refused() {
     let server = Server::start();
     let client = still_builder(&server).connect().await.unwrap();
     let inspector = client.inspector();
