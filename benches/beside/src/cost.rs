@@ -154,7 +154,8 @@ fn at(bench: &mut Bench, workers: &mut Workers, point: &Point) -> Measurement {
 fn contest(axis: &Axis, measured: &[&Measurement]) -> Contest {
     let mut about = format!(
         "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process with redelay and Redisson, and handled by a \
-         worker with a concurrency of 16 with BullMQ and asynq, which have nothing else. The commands include those that scripts run, and \
+         worker with a concurrency of 16 with BullMQ and asynq, which have nothing else. \
+         The commands include those that scripts run, and \
          those of the offers. {}",
         axis.about
     );
