@@ -86,7 +86,8 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 	tests/run.py $(OTHER_SERVERS)
 
 # With all packages, as tests/run.py, or the dependencies would be built once more with other features.
-soak: setup ## all seeded plans of faults, and random ones for a while; ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder; what is long of the benchmark's harness: make soak SECONDS=600
+soak: setup ## every test with each server; all seeded plans of faults, and random ones for a while; ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder; what is long of the benchmark's harness: make soak SECONDS=600
+	tests/run.py --each $(OTHER_SERVERS)
 	cargo test --workspace --all-features --test faults -- --nocapture never_stuck
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test detect hostile
@@ -225,7 +226,7 @@ unpacked: ## builds the tests and the documentation of both packages outside of 
 two-versions: ## today's redelay beside an older one on one queue, under faults (builds the older one once, minutes); OLD=<commit>
 	scripts/two-versions.sh $(OLD)
 
-release-check: ## what must hold before a release: docs/releasing.md; PUBLISH=1 as for a real one, without uploading
+release-check: ## what must hold before a release: RELEASING.md; PUBLISH=1 as for a real one, without uploading
 	scripts/release-check.py $(if $(PUBLISH),--publish)
 	@set -e; for check in deny features msrv minimal windows fuzz-check docs book package unpacked two-versions; do \
 		echo "== make $$check"; $(MAKE) --no-print-directory $$check PACKAGE_FLAGS="$(PACKAGE_FLAGS)"; \

@@ -28,11 +28,11 @@ fn main() {
     }
 }
 
-/// The names of the guides in a folder. Releasing is for maintainers.
+/// The names of the guides in a folder.
 pub(crate) fn guides(folder: &Path) -> Vec<String> {
     let files = fs::read_dir(folder).expect("the guides").map(|file| file.expect("a file").file_name());
     let names = files.filter_map(|name| Some(name.to_str()?.strip_suffix(".md")?.to_owned()));
-    names.filter(|name| name != "releasing").collect()
+    names.collect()
 }
 
 /// Where a link of a guide leads in the API documentation: to a module, or nowhere.
@@ -41,7 +41,7 @@ fn in_rustdoc(link: &str) -> Option<String> {
         return Some(link.to_owned());
     }
     let (file, heading) = parts(link);
-    let guide = file.strip_suffix(".md").filter(|guide| !guide.contains('/') && *guide != "releasing")?;
+    let guide = file.strip_suffix(".md").filter(|guide| !guide.contains('/'))?;
     Some(format!("crate::guide::{}{heading}", guide.replace('-', "_")))
 }
 

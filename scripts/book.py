@@ -21,8 +21,8 @@ PARTS = {
     "Java": ["deprecated", "from-redisson", "migrating", "codecs", "java-classes"],
     "Inside": ["keys", "benchmarks/README", "benchmarks/notes", "benchmarks/failover", "benchmarks/size"],
 }
-# With the design.
-PROJECT = ["docs/releasing.md", "SECURITY.md", "CHANGELOG.md"]
+# In the root, behind the design.
+PROJECT = ["RELEASING.md", "SECURITY.md", "CHANGELOG.md"]
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
@@ -44,7 +44,7 @@ def main():
     source.mkdir(parents=True)
     design = sorted(path.stem for path in (ROOT / "docs/design").glob("*.md"))
     pages = {f"docs/{page}.md" for part in PARTS.values() for page in part}
-    missing = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - pages - set(PROJECT)
+    missing = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - pages
     if missing:
         sys.exit(f"book.py: {', '.join(sorted(missing))} has no place in the book")
     pages |= {f"docs/design/{topic}.md" for topic in design} | {"DESIGN.md", *PROJECT}

@@ -19,7 +19,7 @@ COMMON = ["Cargo.toml", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"]
 # Folder of each package, and the committed files that its users must get in addition to those above.
 PACKAGES = {
     "redisson-codec": ("crates/redisson-codec", []),
-    "redelay": (".", ["CONTRIBUTING.md", "DESIGN.md", "SECURITY.md", "docs/*.md", "docs/schemas.json", "docs/design/*.md"]),
+    "redelay": (".", ["CONTRIBUTING.md", "DESIGN.md", "RELEASING.md", "SECURITY.md", "docs/*.md", "docs/schemas.json", "docs/design/*.md"]),
     "redelay-testing": ("crates/redelay-testing", []),
 }
 # What only the project's own tests and benchmarks need.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::crate_page::build::guides;
+
 /// A package whose modules have an order.
 pub(super) struct Package {
     /// Its folder in the repository.
@@ -322,31 +324,21 @@ fn the_front_page_lists_every_feature() {
     assert_eq!(listed.len(), features.len(), "the front page lists a feature that does not exist");
 }
 
-/// The README links to each guide, the front page names it, and its examples are compiled. Releasing is for
-/// maintainers.
+/// The README links to each guide, the front page names it, and its examples are compiled.
 #[test]
 fn every_guide_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let [readme, page] =
         ["README.md", "src/lib.rs"].map(|file| fs::read_to_string(root.join(file)).expect("text"));
-    let mut guides = 0;
-    for guide in
-        fs::read_dir(root.join("docs")).expect("the guides").map(|entry| entry.expect("an entry").path())
-    {
-        if guide.extension().is_some_and(|extension| extension == "md") && !guide.ends_with("releasing.md") {
-            let guide = format!("docs/{}", guide.file_name().expect("a name").to_string_lossy());
-            assert!(readme.contains(&format!("]({guide})")), "the README does not link to {guide}");
-            assert!(
-                page.contains(&format!("//! | [`{guide}`](guide/")),
-                "the front page does not name {guide}"
-            );
-            assert!(page.contains(&format!(" \"{guide}\"\n")), "the examples of {guide} are not compiled");
-            let file = guide.trim_start_matches("docs/");
-            assert!(page.contains(&format!(" \"{file}\"\n")), "{guide} is no module of `guide`");
-            guides += 1;
-        }
+    let guides = guides(&root.join("docs"));
+    for name in &guides {
+        let guide = format!("docs/{name}.md");
+        assert!(readme.contains(&format!("]({guide})")), "the README does not link to {guide}");
+        assert!(page.contains(&format!("//! | [`{guide}`](guide/")), "the front page does not name {guide}");
+        assert!(page.contains(&format!(" \"{guide}\"\n")), "the examples of {guide} are not compiled");
+        assert!(page.contains(&format!(" \"{name}.md\"\n")), "{guide} is no module of `guide`");
     }
-    assert!(guides > 5, "only {guides} guides");
+    assert!(guides.len() > 5, "only {} guides", guides.len());
 }
 
 /// `tests/queues/send.rs` has each public type, and each public function that is `async`. Functions that

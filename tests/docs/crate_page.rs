@@ -6,7 +6,7 @@ use std::path::Path;
 /// What rewrites the links of the guides, too.
 #[expect(dead_code, reason = "the test has its own links")]
 #[path = "../../build.rs"]
-mod build;
+pub(super) mod build;
 
 /// `repository` of the workspace: empty until there is one.
 fn repository() -> &'static str {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::architecture::{REDELAY, production_code};
+use super::crate_page::build::guides;
 
 /// Types of one module that may share a name: one with and without a feature, and the states of two futures.
 const SHARED: [(&str, &str); 2] = [("telemetry", "Span"), ("delayed_queue", "State")];
@@ -46,21 +47,15 @@ fn definitions_are_found() {
 /// Words that CONTRIBUTING.md keeps out of what users read.
 const AVOIDED: [&str; 4] = ["nobody", "somebody", "for ever", "all the same"];
 
-/// What users read beside the API: the guides.
-fn guides() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let docs = fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("an entry").path());
-    let files = docs.filter(|file| file.extension().is_some_and(|extension| extension == "md"));
-    let text = |file: &Path| fs::read_to_string(file).expect("a guide");
-    files.chain([root.join("README.md")]).map(|file| (file.display().to_string(), text(&file))).collect()
-}
-
 #[test]
 fn guides_have_the_words_of_the_field() {
-    let all = guides();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let guides = guides(&root.join("docs")).into_iter().map(|name| format!("docs/{name}.md"));
+    let all: Vec<String> = guides.chain(["README.md".into()]).collect();
     assert!(all.len() > 15, "only {} guides are found", all.len());
     let mut found = Vec::new();
-    for (file, text) in all {
+    for file in all {
+        let text = fs::read_to_string(root.join(&file)).expect("a guide");
         for (number, line) in text.lines().enumerate() {
             let line = line.to_lowercase();
             found.extend(
