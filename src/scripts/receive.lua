@@ -38,10 +38,6 @@ local extended = #ARGV - 2 * extends_with_ids + 1
 local acknowledged = extended - 2 * acks_with_ids
 math.randomseed(seed)
 
-local function message_of(error)
-    return type(error) == 'table' and error.err or tostring(error)
-end
-
 -- What is looked at once a call: when the first lease may be ended, and when the first retry is due.
 local lease_ends, retry_due
 

@@ -18,6 +18,8 @@ fn commands() -> Vec<String> {
     let scripts = concat!(
         include_str!("../../src/scripts/receive.lua"),
         include_str!("../../src/scripts/receive/begin.lua"),
+        include_str!("../../src/scripts/receive/acknowledge.lua"),
+        include_str!("../../src/scripts/receive/many.lua"),
         include_str!("../../src/scripts/receive/record.lua"),
         include_str!("../../src/scripts/receive/dead.lua"),
         include_str!("../../src/scripts/receive/settle.lua"),

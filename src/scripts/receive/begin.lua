@@ -1,8 +1,8 @@
 -- The beginning of `receive`: reads what every call needs, and makes the usual ones. Most calls acknowledge one delivery at most and find
 -- one payload at most, while no lease has ended, no retry is due, and the queue has no limits. To create the functions for everything else
--- would take longer than such a call.
+-- would take longer than such a call. receive/many.lua goes on.
 -- Provides  receiver, token, policy, words, most, acks, extends, others, acks_with_ids, extends_with_ids, seed, most_dead, dead_age, last,
---           pause, MEMBERS, REPLY, lease, time, now, control, receipt, is_known, is_late, is_first_try
+--           pause, MEMBERS, REPLY, lease, time, now, control, receipt, is_known, is_late, is_first_try, has_notes, is_usual
 local receiver, token, policy, words = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local most, acks, extends, others, acks_with_ids, extends_with_ids, seed, most_dead, dead_age, last, pause =
     struct.unpack('>I4I4I4I4I4I4I4I8I8I8I8', ARGV[5])
@@ -58,8 +58,9 @@ local function usual_job(payload)
     return string.sub(note, 2), id, field, sha1
 end
 
--- Makes a usual call, and returns its reply; nil if it is not one. What raises an error is before the first settlement.
-local function call_as_usual()
+-- Makes a call for one delivery and one payload at most, and returns its reply; nil if it is not one. What raises an error is before the first
+-- settlement.
+local function call_for_one()
     local waiting, ready = 0, 0
     if most > 0 then
         waiting, ready = redis.call('LLEN', KEYS.inbox), redis.call('LLEN', KEYS.target)
@@ -150,13 +151,15 @@ local seen = tonumber(control[1])
 -- The clock needs no note yet: see look_at_the_clock in receive/recover.lua.
 local is_noted = seen and now >= seen and now - seen < math.min(lease / 25, 1000)
 local is_sweep = words ~= '' and words ~= 'retries '
-if is_first_try and is_noted and not (has_limits or is_sweep) and acks <= 1 and extends + others == 0 then
-    local ok, reply = pcall(call_as_usual)
+local is_usual = is_first_try and is_noted and not (has_limits or is_sweep) and extends + others == 0
+if is_usual and acks <= 1 then
+    local ok, reply = pcall(call_for_one)
     if ok and reply then
         return reply
     elseif claimed then
         -- The server has refused to claim it.
         redis.pcall('HDEL', KEYS.messages, claimed)
         redis.pcall('ZREM', KEYS.leases, claimed .. '\0\0\0\1')
+        is_usual = false
     end
 end

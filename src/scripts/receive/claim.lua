@@ -3,9 +3,7 @@
 
 -- The messages of one call, as long as their payloads stay below 1 MB in sum; the first one may be of any size. Of a call
 -- that is repeated, 128 KB are sent.
--- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
--- A short set is a list otherwise, in which each of these commands searches from the start.
-local Claims = {BYTES = 1048576, AGAIN = 131072, EXPIRED = 1000, MANY = 16, LONG = string.rep('x', 65)}
+local Claims = {BYTES = 1048576, AGAIN = 131072, EXPIRED = 1000}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
 function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
@@ -191,9 +189,9 @@ function Claims.payloads(claims, is_inbox, most)
             return #payloads == 0
         end
         local claimed = #leases / 2
-        local is_many = claimed >= Claims.MANY
+        local is_many = claimed >= MANY
         if is_many then
-            leases[#leases + 1], leases[#leases + 2] = claims.till_text, Claims.LONG
+            leases[#leases + 1], leases[#leases + 2] = claims.till_text, LONG
         end
         local stored = redis.pcall('HSET', KEYS.messages, unpack(fields))
         local added = stored
@@ -207,7 +205,7 @@ function Claims.payloads(claims, is_inbox, most)
             popped = redis.pcall('LTRIM', KEYS.target, string.format('%d', count), '-1')
         end
         if is_many then
-            redis.pcall('ZREM', KEYS.leases, Claims.LONG)
+            redis.pcall('ZREM', KEYS.leases, LONG)
         end
         if popped.err then
             -- Nothing is claimed.

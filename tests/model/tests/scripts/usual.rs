@@ -44,14 +44,20 @@ const OF_OFFER_JOBS: [&str; 9] =
 
 /// The script that counts the calls which its beginning makes, and the same without that beginning.
 pub(crate) fn with_and_without_its_beginning(script: &str) -> (String, String) {
-    let (begins, ends, never) = if script.contains("pcall(call_as_usual)") {
-        ("local ok, reply = pcall(call_as_usual)", "if ok and reply then", "local ok, reply = false, nil")
+    let (begins, ends, never) = if script.contains("local ok, reply = pcall(call_for_one)") {
+        let begins = &["local ok, reply = pcall(call_for_one)", "local ok, reply = pcall(call_for_many)"][..];
+        (begins, "if ok and reply then", "local ok, reply = false, nil")
     } else {
-        ("local reply = call_as_usual()", "if reply then", "local reply = nil")
+        (&["local reply = call_as_usual()"][..], "if reply then", "local reply = nil")
     };
-    assert_eq!((script.matches(begins).count(), script.matches(ends).count()), (1, 1));
-    let counts = format!("{ends} redis.call('INCR', '{USUAL}')");
-    (script.replace(ends, &counts), script.replace(begins, never))
+    assert_eq!(script.matches(ends).count(), begins.len());
+    let counts = script.replace(ends, &format!("{ends} redis.call('INCR', '{USUAL}')"));
+    let mut whole = script.to_owned();
+    for begins in begins {
+        assert_eq!(script.matches(begins).count(), 1);
+        whole = whole.replace(begins, never);
+    }
+    (counts, whole)
 }
 
 /// The name of `transfer.lua` without its beginning.
@@ -158,24 +164,17 @@ fn cases() -> u64 {
     std::env::var("REDELAY_CASES").map_or(40, |cases| cases.parse().expect("a number"))
 }
 
-/// A call that may be a usual one: what it acknowledges, with the id that this holds, and the most messages
+/// A call that may be a usual one: what it acknowledges, with the ids that these hold, and the most messages
 /// that it is to claim.
-fn arguments(
-    calls: u64,
-    now: u64,
-    acknowledge: Option<&(Bytes, Bytes)>,
-    most: u8,
-    words: &str,
-) -> Vec<Bytes> {
+fn arguments(calls: u64, now: u64, acknowledged: &[(Bytes, Bytes)], most: u8, words: &str) -> Vec<Bytes> {
     let mut token = [&now.to_be_bytes()[2..], &calls.to_be_bytes()[2..], &[0; 4]].concat();
     token[12] = 1;
     let policy = [&[0, 3, 0, 3][..], &(LEASE_MS as u32).to_be_bytes(), b"k"].concat();
-    let holds = acknowledge.filter(|(_, id)| !id.is_empty());
-    let (acks, with_ids) = (usize::from(acknowledge.is_some()), usize::from(holds.is_some()));
-    let numbers = numbers([most.into(), acks, 0, 0, with_ids, 0], now as i64, 0);
+    let holding: Vec<_> = (1..).zip(acknowledged).filter(|(_, (_, id))| !id.is_empty()).collect();
+    let numbers = numbers([most.into(), acknowledged.len(), 0, 0, holding.len(), 0], now as i64, 0);
     let mut all = vec![b"me".into(), token, policy, words.into(), numbers];
-    all.extend(acknowledge.map(|(member, _)| member.clone()));
-    all.extend(holds.into_iter().flat_map(|(_, id)| [b"1".into(), id.clone()]));
+    all.extend(acknowledged.iter().map(|(member, _)| member.clone()));
+    all.extend(holding.into_iter().flat_map(|(number, (_, id))| [number.to_string().into(), id.clone()]));
     all
 }
 
@@ -184,12 +183,18 @@ fn job_in(record: &[u8]) -> Bytes {
     if record[0] == 2 { record[41..41 + usize::from(record[40])].into() } else { Bytes::new() }
 }
 
-/// Something that becomes ready: the arguments of [`PUSH_JOB`], of which a payload alone needs the first two.
-fn ready(random: &mut fastrand::Rng, calls: u64, now: u64) -> Vec<String> {
+/// Payloads that become ready: the list, and each of them. Those that are long do not fit into one call.
+fn ready(random: &mut fastrand::Rng, calls: u64) -> Vec<Bytes> {
+    let list = LISTS[usize::from(random.u8(..6) == 0)].into();
+    let count = if random.bool() { 1 } else { random.usize(1..24) };
+    let length = if random.u8(..12) == 0 { 80_000 } else { 0 };
+    let payload = |number| [format!("{calls}.{number}").as_bytes(), &b"x".repeat(length)].concat();
+    [list].into_iter().chain((0..count).map(payload)).collect()
+}
+
+/// A job that becomes ready: the arguments of [`PUSH_JOB`].
+fn ready_job(random: &mut fastrand::Rng, calls: u64, now: u64) -> Vec<String> {
     let list = LISTS[random.usize(..2)].to_owned();
-    if random.bool() {
-        return vec![list, calls.to_string()];
-    }
     let payload = if random.u8(..4) == 0 { 0 } else { calls };
     let id = if random.bool() { random.u64(..3) } else { calls };
     let flags = random.u8(..4);
@@ -203,6 +208,12 @@ fn ready(random: &mut fastrand::Rng, calls: u64, now: u64) -> Vec<String> {
     [&[list][..], &numbers, &rest].concat()
 }
 
+/// The version of this record, if it is one.
+fn kind_of_record(part: &Value) -> Option<u8> {
+    let Value::BulkString(record) = part else { return None };
+    (record.len() > 24 && record[1..5] == [0, 0, 0, 1]).then(|| record[0])
+}
+
 /// Set `REDELAY_CASES` for more.
 #[test]
 fn usual_calls_do_what_the_whole_script_does() {
@@ -214,59 +225,66 @@ fn usual_calls_do_what_the_whole_script_does() {
     let (usual, whole) = with_and_without_its_beginning(&script("RECEIVE"));
     let scripts = BTreeMap::from([("RECEIVE", usual), (WHOLE, whole)]);
     let mut twins = ["0", "1"].map(|database| Twin::start(&server, database));
-    let (mut count, mut jobs, mut done) = (0, 0, 0);
+    let (mut count, mut jobs, mut done, mut many) = (0, 0, 0, 0);
     for seed in (0..cases()).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
-        let (mut now, mut path) = (EPOCH as u64 * 1000, Vec::new());
+        let mut now = EPOCH as u64 * 1000;
         // Members of the leases, those that are gone included, and the ids of their jobs.
         let mut held: Vec<(Bytes, Bytes)> = Vec::new();
         twins[0].admin::<()>(&["FLUSHALL"]);
+        // Where there are jobs, the usual calls are for one.
+        let has_jobs = random.bool();
         for calls in 0..100 {
             if random.u8(..4) == 0 {
                 now += *random.choice(&[1, 20, 900, 1500, LEASE_MS]).expect("one of them");
             }
             let refused = (random.u8(..3) == 0).then(|| random.choice(COMMANDS).expect("a command"));
-            let push = random.bool().then(|| ready(random, calls, now));
-            let member = random.choice(&held).filter(|_| random.u8(..3) > 0).cloned();
+            let payloads = random.bool().then(|| ready(random, calls));
+            let job = (has_jobs && random.bool()).then(|| ready_job(random, calls, now));
+            let count_of_acks = if random.bool() { random.usize(..2) } else { random.usize(..24) };
+            let acknowledged = random.choose_multiple(held.iter().rev().take(32).cloned(), count_of_acks);
             let words = if random.u8(..4) == 0 { "retries " } else { "" };
-            let arguments = arguments(calls, now, member.as_ref(), random.u8(..3), words);
+            let most = if random.bool() { random.u8(..3) } else { random.u8(..40) };
+            let arguments = arguments(calls, now, &acknowledged, most, words);
             let damaged = (random.u8(..16) == 0).then(|| *random.choice(&OF_RECEIVE).expect("a key"));
-            path.push((now, refused, push.clone(), damaged, arguments.clone()));
+            let step = format!("{now}, {refused:?}, {damaged:?}, {} acks, {most}, {job:?}", acknowledged.len());
             let (mut replies, mut states) = (Vec::new(), Vec::new());
             for (twin, name) in twins.iter_mut().zip(["RECEIVE", WHOLE]) {
                 twin.set_clock(now);
-                match push.as_deref() {
-                    Some([list, payload]) => twin.admin::<()>(&["RPUSH", list, payload]),
-                    Some(job) => {
-                        let begin = ["EVAL", PUSH_JOB, "5", NOTES, JOBS, CONTROL, TIMEOUT_SET, MORE_NOTES];
-                        let job: Vec<&str> = job.iter().map(|word| &**word).collect();
-                        twin.admin::<()>(&[&begin[..], &job].concat());
-                    }
-                    None => {}
+                if let Some(payloads) = &payloads {
+                    Cmd::new().arg("RPUSH").arg(payloads).exec(&mut twin.admin).expect("RPUSH");
+                }
+                if let Some(job) = &job {
+                    let begin = ["EVAL", PUSH_JOB, "5", NOTES, JOBS, CONTROL, TIMEOUT_SET, MORE_NOTES];
+                    let job: Vec<&str> = job.iter().map(|word| &**word).collect();
+                    twin.admin::<()>(&[&begin[..], &job].concat());
                 }
                 replies.push(twin.call_damaged(refused, damaged, |twin| {
                     twin.call(&scripts, name, &OF_RECEIVE, &arguments)
                 }));
                 states.push(twin.state());
+                // The long member, which stays without a permission: the next call removes it sooner or later.
+                twin.admin::<()>(&["ZREM", LEASES, &"x".repeat(65)]);
             }
-            assert_eq!(replies[0], replies[1], "seed {seed}, the replies: {path:#?}");
-            assert_eq!(states[0], states[1], "seed {seed}, the keys: {path:#?}");
+            assert_eq!(replies[0], replies[1], "seed {seed}, call {calls}, the replies: {step}");
+            assert_eq!(states[0], states[1], "seed {seed}, call {calls}, the keys: {step}");
             let (_, hashes, sets) = &states[0];
             let job =
                 |member: &Bytes| hashes[0].get(&member[..16]).map_or(Bytes::new(), |record| job_in(record));
-            held.extend(sets[0].iter().map(|(member, _)| (member.clone(), job(member))));
+            let members = sets[0].iter().map(|(member, _)| member);
+            held.extend(members.map(|member| (member.clone(), job(member))));
             let usual = twins[0].admin::<Option<u32>>(&["GETSET", USUAL, "0"]).unwrap_or(0);
-            let record = replies[0].as_ref().and_then(|reply| reply.last());
-            let is_job = matches!(record, Some(Value::BulkString(record)) if record.first() == Some(&2));
-            (count, jobs, done) = (
+            let records: Vec<_> = replies[0].iter().flatten().filter_map(kind_of_record).collect();
+            (count, jobs, done, many) = (
                 count + usual,
-                jobs + usual * u32::from(is_job),
-                done + usual * u32::from(arguments.len() > 6),
+                jobs + usual * u32::from(records == [2]),
+                done + usual * u32::from(acknowledged.len() == 1),
+                many + usual * u32::from(records.len() > 1 && acknowledged.len() > 1),
             );
         }
     }
-    println!("{count} usual ones, of which {jobs} claimed a job, and {done} acknowledged one");
-    assert!(jobs > 0 && done > 0, "some calls were usual ones");
+    println!("{count} usual ones: {jobs} claimed a job, {done} acknowledged one, {many} did both with many");
+    assert!(jobs > 0 && done > 0 && many > 0, "some calls were usual ones");
 }
 
 /// Jobs with equal payloads, with ids that are taken or not, with what travels with them or nothing; calls
