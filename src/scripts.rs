@@ -132,11 +132,12 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "3e5b40eb66402573676b0cc7c5863ecfdef4ca85",
+    RECEIVE: "fa53716a8ac5f4b39ad760903c57ce1abcc50dc0",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
-        ["receive/begin", "receive/acknowledge", "receive/many", "parts/scan", "parts/apart", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
-         "receive/settle", "receive/recover", "receive/limits", "parts/travelling", "receive/claim", "receive"];
+        ["receive/begin", "receive/acknowledge", "receive/many", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling",
+         "receive/many_jobs", "parts/scan", "parts/apart", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
+         "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],
         ["parts/behind", "read_messages"];

@@ -20,6 +20,7 @@ fn commands() -> Vec<String> {
         include_str!("../../src/scripts/receive/begin.lua"),
         include_str!("../../src/scripts/receive/acknowledge.lua"),
         include_str!("../../src/scripts/receive/many.lua"),
+        include_str!("../../src/scripts/receive/many_jobs.lua"),
         include_str!("../../src/scripts/receive/record.lua"),
         include_str!("../../src/scripts/receive/dead.lua"),
         include_str!("../../src/scripts/receive/settle.lua"),

@@ -103,26 +103,6 @@ local function are_free(claims, count)
     return true
 end
 
--- Notes that the messages with these ids, the numbers of which are those of their jobs, are claimed.
-local function claim_jobs(jobs, messages)
-    local fields, freed = {}, {}
-    for i, job in pairs(jobs) do
-        if job.held then
-            fields[#fields + 1] = job.id
-            fields[#fields + 1] = claimed_field(job.held, messages[i])
-        elseif job.frees then
-            freed[#freed + 1] = job.id
-        end
-    end
-    remove_notes(jobs)
-    if #fields > 0 then
-        redis.pcall('HSET', KEYS.jobs, unpack(fields))
-    end
-    if #freed > 0 then
-        redis.pcall('HDEL', KEYS.jobs, unpack(freed))
-    end
-end
-
 -- A payload that has expired is popped like those that are claimed, and is a message until then, so that nothing is lost if the
 -- server refuses a command. Then it is a dead letter, or gone.
 local function end_expired(claims, job, id, record)

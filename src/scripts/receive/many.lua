@@ -1,6 +1,6 @@
--- Goes on with the beginning of `receive`: makes the usual calls that acknowledge many deliveries, or find many payloads, of queues without
--- jobs that have data. The functions for everything else take half as long as such a call with ten payloads.
--- Provides  MANY, LONG, message_of
+-- Goes on with the beginning of `receive`: makes the usual calls that acknowledge many deliveries, or find many payloads. To create the functions
+-- for everything else would take as long as to claim ten.
+-- Provides  MANY, LONG, message_of, reply_for_many
 
 -- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
 -- A short set is a list otherwise, in which each of these commands searches from the start.
@@ -8,6 +8,12 @@ local MANY, LONG = 16, string.rep('x', 65)
 
 local function message_of(error)
     return type(error) == 'table' and error.err or tostring(error)
+end
+
+-- When the job with this data expires, epoch ms, or 0: see parts/note.lua.
+local function expires_at(data)
+    local high, low = struct.unpack('>I2I4', data, 15 + string.byte(data, 7))
+    return high * 4294967296 + low
 end
 
 -- The first payloads of the target; nil if they are too long for one call, which shows when they are read. Without the permission, that is
@@ -32,8 +38,9 @@ end
 -- Of the claims: id, record, id, record... and end, member, end, member..., where those begin that are stored.
 local fields, leases, first = {}, {}, 1
 
--- Makes a call for many, and returns its reply; nil if it is not a usual one. What raises an error is before the first settlement.
-local function call_for_many()
+-- Makes a call for many, and returns its reply; nil if it is not a usual one. What raises an error is before the first settlement. The
+-- functions are of receive/many_jobs.lua, where payloads may be jobs with data.
+local function call_for_many(travelling, claim_jobs, end_acknowledged)
     local ready = most > 0 and redis.call('LLEN', KEYS.target) or 0
     local lease_ends = tonumber(redis.call('ZRANGE', KEYS.leases, '0', '0', 'WITHSCORES')[2])
     local retry_due = tonumber(redis.call('ZRANGE', KEYS.retries, '0', '0', 'WITHSCORES')[2])
@@ -44,15 +51,26 @@ local function call_for_many()
     if not payloads then
         return nil
     end
-    local count = #payloads
+    local count, jobs, messages = #payloads, travelling and travelling(payloads, now) or {}, {}
+    for _, job in pairs(jobs) do
+        local expires = expires_at(job.data)
+        if 0 < expires and expires <= now then
+            return nil
+        end
+    end
     redis.call('HDEL', KEYS.receipts, receiver)
     if count > 0 then
         local till = string.format('%d', now + lease)
-        local head, common = '\1\0\0\0\1\0\0\0\0' .. policy .. struct.pack('>I6', now), string.sub(token, 1, 14)
+        local at, common = struct.pack('>I6', now), string.sub(token, 1, 14)
+        local numbers = '\0\0\0\1\0\0\0\0' .. policy .. at
+        local head = '\1' .. numbers
         leases, first = {till, LONG}, count < MANY and 3 or 1
         for i = 1, count do
             local id = common .. struct.pack('>I2', i - 1)
-            fields[2 * i - 1], fields[2 * i] = id, head .. payloads[i]
+            local job = jobs[i]
+            messages[i] = id
+            fields[2 * i - 1] = id
+            fields[2 * i] = (job and '\2' .. numbers .. at .. struct.pack('>HH', #job.data, 0) .. job.data or head) .. payloads[i]
             leases[2 * i + 1], leases[2 * i + 2] = till, id .. '\0\0\0\1'
         end
         redis.call('HSET', KEYS.messages, unpack(fields))
@@ -61,10 +79,16 @@ local function call_for_many()
         if count >= MANY then
             redis.pcall('ZREM', KEYS.leases, LONG)
         end
+        if claim_jobs then
+            claim_jobs(jobs, messages)
+        end
     end
     local ok, results = true, {}
     if acks > 0 then
         ok, results = pcall(acknowledge, ARGV, MEMBERS, MEMBERS + acks - 1)
+        if ok and acks_with_ids > 0 then
+            pcall(end_acknowledged, ARGV, MEMBERS, results, ARGV, MEMBERS + acks, #ARGV)
+        end
         lease_ends = tonumber(redis.pcall('ZRANGE', KEYS.leases, '0', '0', 'WITHSCORES')[2])
     end
     local refused = not ok and message_of(results)
@@ -86,8 +110,9 @@ local function call_for_many()
     return out
 end
 
-if is_usual and acks <= 1000 and acks_with_ids == 0 and not has_notes then
-    local ok, reply = pcall(call_for_many)
+-- The same, or nil without any effect.
+local function reply_for_many(...)
+    local ok, reply = pcall(call_for_many, ...)
     if ok and reply then
         return reply
     end
@@ -97,5 +122,13 @@ if is_usual and acks <= 1000 and acks_with_ids == 0 and not has_notes then
     end
     for i = first + 1, #leases, 2 do
         redis.pcall('ZREM', KEYS.leases, leases[i])
+    end
+end
+
+is_usual = is_usual and acks <= 1000
+if is_usual and acks_with_ids == 0 and not has_notes then
+    local reply = reply_for_many()
+    if reply then
+        return reply
     end
 end

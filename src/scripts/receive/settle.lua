@@ -1,34 +1,5 @@
 -- Settles deliveries in other ways than `acknowledge`. A part of `receive`.
--- Provides  end_acknowledged, mark_cancelled, extend, settle
-
--- Calls `held(number, id, field)` for each of the members from `from` on that was settled and holds an id. `results` says which
--- were settled. `jobs[at..last]` are the number of a member, the id that it holds, number, id...
-local function for_each_held(members, from, results, jobs, at, last, held)
-    local numbers, ids = {}, {}
-    for i = at, last, 2 do
-        local number = tonumber(jobs[i])
-        if results[number] == '1' then
-            numbers[#numbers + 1], ids[#ids + 1] = number, jobs[i + 1]
-        end
-    end
-    local fields = #ids > 0 and redis.call('HMGET', KEYS.jobs, unpack(ids)) or {}
-    for i, field in ipairs(fields) do
-        if field and is_of_message(field, string.sub(members[from + numbers[i] - 1], 1, 16)) then
-            held(numbers[i], ids[i], field)
-        end
-    end
-end
-
--- Frees the ids that acknowledged jobs have held. If that is refused, a sweep finds them.
-local function end_acknowledged(members, from, results, jobs, at, last)
-    local done = {}
-    for_each_held(members, from, results, jobs, at, last, function(_, id)
-        done[#done + 1] = id
-    end)
-    if #done > 0 then
-        redis.call('HDEL', KEYS.jobs, unpack(done))
-    end
-end
+-- Provides  mark_cancelled, extend, settle
 
 -- Says of jobs whose leases were extended that somebody has asked to cancel them: 'c'.
 local function mark_cancelled(members, from, results, jobs, at, last)

@@ -44,8 +44,9 @@ const OF_OFFER_JOBS: [&str; 9] =
 
 /// The script that counts the calls which its beginning makes, and the same without that beginning.
 pub(crate) fn with_and_without_its_beginning(script: &str) -> (String, String) {
-    let (begins, ends, never) = if script.contains("local ok, reply = pcall(call_for_one)") {
-        let begins = &["local ok, reply = pcall(call_for_one)", "local ok, reply = pcall(call_for_many)"][..];
+    let (begins, ends, never) = if script.contains("pcall(call_for_one)") {
+        let begins =
+            &["local ok, reply = pcall(call_for_one)", "local ok, reply = pcall(call_for_many, ...)"][..];
         (begins, "if ok and reply then", "local ok, reply = false, nil")
     } else {
         (&["local reply = call_as_usual()"][..], "if reply then", "local reply = nil")
@@ -194,13 +195,13 @@ fn ready(random: &mut fastrand::Rng, calls: u64) -> Vec<Bytes> {
 
 /// A job that becomes ready: the arguments of [`PUSH_JOB`].
 fn ready_job(random: &mut fastrand::Rng, calls: u64, now: u64) -> Vec<String> {
-    let list = LISTS[random.usize(..2)].to_owned();
+    let list = LISTS[usize::from(random.u8(..6) == 0)].to_owned();
     let payload = if random.u8(..4) == 0 { 0 } else { calls };
     let id = if random.bool() { random.u64(..3) } else { calls };
     let flags = random.u8(..4);
     let kind = if random.u8(..8) == 0 { "p" } else { ["d", "h"][usize::from(flags % 2)] };
     let others = if random.u8(..8) == 0 { "1" } else { "0" };
-    let expires = *random.choice(&[0, 0, now - 1, now + 100]).expect("a time");
+    let expires = *random.choice(&[0, 0, 0, 0, 0, now - 1, now + 100]).expect("a time");
     let is_pending = u8::from(random.u8(..8) == 0);
     let numbers = [payload, id, flags.into()].map(|number| number.to_string());
     let differs = *random.choice(&["due", "entry", "", "", "", "", "", ""]).expect("one of them");
@@ -225,36 +226,40 @@ fn usual_calls_do_what_the_whole_script_does() {
     let (usual, whole) = with_and_without_its_beginning(&script("RECEIVE"));
     let scripts = BTreeMap::from([("RECEIVE", usual), (WHOLE, whole)]);
     let mut twins = ["0", "1"].map(|database| Twin::start(&server, database));
-    let (mut count, mut jobs, mut done, mut many) = (0, 0, 0, 0);
+    let (mut count, mut jobs, mut done, mut many, mut many_jobs) = (0, 0, 0, 0, 0);
     for seed in (0..cases()).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
         let mut now = EPOCH as u64 * 1000;
         // Members of the leases, those that are gone included, and the ids of their jobs.
         let mut held: Vec<(Bytes, Bytes)> = Vec::new();
         twins[0].admin::<()>(&["FLUSHALL"]);
-        // Where there are jobs, the usual calls are for one.
-        let has_jobs = random.bool();
+        let has_jobs = seed % 2 == 0;
         for calls in 0..100 {
             if random.u8(..4) == 0 {
                 now += *random.choice(&[1, 20, 900, 1500, LEASE_MS]).expect("one of them");
             }
             let refused = (random.u8(..3) == 0).then(|| random.choice(COMMANDS).expect("a command"));
-            let payloads = random.bool().then(|| ready(random, calls));
-            let job = (has_jobs && random.bool()).then(|| ready_job(random, calls, now));
+            let payloads = (random.u8(..if has_jobs { 6 } else { 2 }) == 0).then(|| ready(random, calls));
+            let jobs_of_call = if has_jobs { *random.choice(&[0, 1, 1, 6]).expect("one of them") } else { 0 };
+            let ready_jobs: Vec<_> =
+                (0..jobs_of_call).map(|number| ready_job(random, 10 * calls + number, now)).collect();
             let count_of_acks = if random.bool() { random.usize(..2) } else { random.usize(..24) };
             let acknowledged = random.choose_multiple(held.iter().rev().take(32).cloned(), count_of_acks);
             let words = if random.u8(..4) == 0 { "retries " } else { "" };
             let most = if random.bool() { random.u8(..3) } else { random.u8(..40) };
             let arguments = arguments(calls, now, &acknowledged, most, words);
             let damaged = (random.u8(..16) == 0).then(|| *random.choice(&OF_RECEIVE).expect("a key"));
-            let step = format!("{now}, {refused:?}, {damaged:?}, {} acks, {most}, {job:?}", acknowledged.len());
+            let step = format!(
+                "{now}, {refused:?}, {damaged:?}, {} acks, {most}, {ready_jobs:?}",
+                acknowledged.len()
+            );
             let (mut replies, mut states) = (Vec::new(), Vec::new());
             for (twin, name) in twins.iter_mut().zip(["RECEIVE", WHOLE]) {
                 twin.set_clock(now);
                 if let Some(payloads) = &payloads {
                     Cmd::new().arg("RPUSH").arg(payloads).exec(&mut twin.admin).expect("RPUSH");
                 }
-                if let Some(job) = &job {
+                for job in &ready_jobs {
                     let begin = ["EVAL", PUSH_JOB, "5", NOTES, JOBS, CONTROL, TIMEOUT_SET, MORE_NOTES];
                     let job: Vec<&str> = job.iter().map(|word| &**word).collect();
                     twin.admin::<()>(&[&begin[..], &job].concat());
@@ -275,16 +280,20 @@ fn usual_calls_do_what_the_whole_script_does() {
             held.extend(members.map(|member| (member.clone(), job(member))));
             let usual = twins[0].admin::<Option<u32>>(&["GETSET", USUAL, "0"]).unwrap_or(0);
             let records: Vec<_> = replies[0].iter().flatten().filter_map(kind_of_record).collect();
-            (count, jobs, done, many) = (
+            let are_jobs = records.iter().filter(|version| **version == 2).count() > 1;
+            (count, jobs, done, many, many_jobs) = (
                 count + usual,
                 jobs + usual * u32::from(records == [2]),
                 done + usual * u32::from(acknowledged.len() == 1),
                 many + usual * u32::from(records.len() > 1 && acknowledged.len() > 1),
+                many_jobs + usual * u32::from(are_jobs && acknowledged.iter().any(|(_, id)| !id.is_empty())),
             );
         }
     }
-    println!("{count} usual ones: {jobs} claimed a job, {done} acknowledged one, {many} did both with many");
-    assert!(jobs > 0 && done > 0 && many > 0, "some calls were usual ones");
+    println!(
+        "{count} usual ones: {jobs} claimed a job, {done} acknowledged one, {many} did both with many, {many_jobs} with jobs"
+    );
+    assert!(jobs > 0 && done > 0 && many > 0 && many_jobs > 0, "some calls were usual ones");
 }
 
 /// Jobs with equal payloads, with ids that are taken or not, with what travels with them or nothing; calls
