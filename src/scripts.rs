@@ -132,7 +132,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "fa53716a8ac5f4b39ad760903c57ce1abcc50dc0",
+    RECEIVE: "472063d6dafb9da39d0cccb0fec9f412fde3c711",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "receive/acknowledge", "receive/many", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling",

@@ -2,7 +2,8 @@
 -- one payload at most, while no lease has ended, no retry is due, and the queue has no limits. To create the functions for everything else
 -- would take longer than such a call. receive/many.lua goes on.
 -- Provides  receiver, token, policy, words, most, acks, extends, others, acks_with_ids, extends_with_ids, seed, most_dead, dead_age, last,
---           pause, MEMBERS, REPLY, lease, time, now, control, receipt, is_known, is_late, is_first_try, has_notes, is_usual
+--           pause, MEMBERS, REPLY, lease, time, now, control, receipt, is_known, is_late, is_first_try, has_notes, is_popped,
+--           is_usual
 local receiver, token, policy, words = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local most, acks, extends, others, acks_with_ids, extends_with_ids, seed, most_dead, dead_age, last, pause =
     struct.unpack('>I4I4I4I4I4I4I4I8I8I8I8', ARGV[5])
@@ -28,6 +29,7 @@ end
 
 local has_limits, has_notes = control[3] or control[4] or control[5], control[9]
 local claimed -- the id of the message, once it may be stored
+local is_popped = false -- whether the lists have lost what is claimed, so that only its message has it
 
 -- The job that this payload is, if that is as usual: its only note is of the job that has the id, and has not expired. Returns the data, the
 -- id, its field, and the SHA-1 of the payload; nothing if nothing travels with it; or false. parts/note.lua and parts/field.lua have the bytes.
@@ -102,6 +104,7 @@ local function call_for_one()
         else
             redis.call('LTRIM', KEYS.target, '1', '-1')
         end
+        is_popped = true
         if data then
             redis.pcall('HDEL', KEYS.notes, sha1)
             if string.sub(field, 1, 1) == 'h' then
@@ -156,6 +159,9 @@ if is_usual and acks <= 1 then
     local ok, reply = pcall(call_for_one)
     if ok and reply then
         return reply
+    elseif is_popped then
+        -- The lease is what is left of this call. The id is taken.
+        is_usual, is_first_try = false, false
     elseif claimed then
         -- The server has refused to claim it.
         redis.pcall('HDEL', KEYS.messages, claimed)

@@ -76,6 +76,7 @@ local function call_for_many(travelling, claim_jobs, end_acknowledged)
         redis.call('HSET', KEYS.messages, unpack(fields))
         redis.call('ZADD', KEYS.leases, unpack(leases, first))
         redis.call('LTRIM', KEYS.target, string.format('%d', count), '-1')
+        is_popped = true
         if count >= MANY then
             redis.pcall('ZREM', KEYS.leases, LONG)
         end
@@ -110,18 +111,23 @@ local function call_for_many(travelling, claim_jobs, end_acknowledged)
     return out
 end
 
--- The same, or nil without any effect.
+-- The same, or nil if the rest of the script makes the call.
 local function reply_for_many(...)
     local ok, reply = pcall(call_for_many, ...)
     if ok and reply then
         return reply
     end
-    -- The server may have refused to claim them.
-    for i = 1, #fields, 2 do
-        redis.pcall('HDEL', KEYS.messages, fields[i])
-    end
-    for i = first + 1, #leases, 2 do
-        redis.pcall('ZREM', KEYS.leases, leases[i])
+    if is_popped then
+        -- The leases are what is left of this call. The ids are taken.
+        is_usual, is_first_try = false, false
+    else
+        -- The server may have refused to claim them.
+        for i = 1, #fields, 2 do
+            redis.pcall('HDEL', KEYS.messages, fields[i])
+        end
+        for i = first + 1, #leases, 2 do
+            redis.pcall('ZREM', KEYS.leases, leases[i])
+        end
     end
 end
 

@@ -296,6 +296,36 @@ fn usual_calls_do_what_the_whole_script_does() {
     assert!(jobs > 0 && done > 0 && many > 0 && many_jobs > 0, "some calls were usual ones");
 }
 
+/// An error that nobody has foreseen, behind the pop: the messages are delivered again when their leases end.
+#[test]
+fn what_a_usual_call_has_popped_is_not_lost() {
+    let server = server_with_user();
+    let popped = "is_popped = true\n";
+    let receive = script("RECEIVE");
+    assert_eq!(receive.matches(popped).count(), 2);
+    let scripts = [("RECEIVE", receive.replace(popped, &format!("{popped} error('a fault')\n")))].into();
+    let mut twin = Twin::start(&server, "0");
+    let now = EPOCH as u64 * 1000;
+    for count in [1, 3] {
+        twin.admin::<()>(&["FLUSHALL"]);
+        twin.set_clock(now);
+        // A call that is no usual one notes the clock.
+        twin.call(&scripts, "RECEIVE", &OF_RECEIVE, &arguments(0, now, &[], 0, ""));
+        let payloads = &["a", "b", "c"][..count];
+        twin.admin::<()>(&[&["RPUSH", TARGET], payloads].concat());
+        let reply = twin.call(&scripts, "RECEIVE", &OF_RECEIVE, &arguments(1, now, &[], count as u8, ""));
+        assert_eq!(reply.expect("a reply").len(), 3, "it claims nothing");
+        let (lists, hashes, sets) = twin.state();
+        assert_eq!(lists[0].len() + lists[1].len(), 0);
+        let of_messages = hashes[0].values().map(|record| &record[24..]);
+        assert_eq!(
+            of_messages.collect::<Vec<_>>(),
+            payloads.iter().map(|payload| payload.as_bytes()).collect::<Vec<_>>()
+        );
+        assert_eq!(sets[0].len(), count, "each has a lease");
+    }
+}
+
 /// Jobs with equal payloads, with ids that are taken or not, with what travels with them or nothing; calls
 /// that are repeated; and what somebody has removed by hand.
 #[test]
