@@ -31,9 +31,10 @@ use crate::wire::time;
 #[non_exhaustive]
 pub struct QueueKey {
     /// What it is for, as `docs/keys.md` names it: `target`, `timeout set`, `ordered list`, `quarantine`,
-    /// `popped`, `rebuild`, `jobs`, `schedules`, `schedule-records`, `partitions`, `inbox`, `messages`,
-    /// `leases`, `retries`, `receipts`, `dead`, `dead-messages`, `control`. `other target` is that of the
-    /// queue with the same timeout set and ordered list: `q` and `{q}` are such.
+    /// `popped`, `rebuild`, `confirmed`, `jobs`, `notes`, `more notes`, `schedules`, `schedule-records`,
+    /// `partitions`, `inbox`, `messages`, `leases`, `retries`, `receipts`, `dead`, `dead-messages`,
+    /// `control`. `other target` is that of the queue with the same timeout set and ordered list: `q` and
+    /// `{q}` are such.
     pub what: &'static str,
     /// Its name.
     pub key: Bytes,
@@ -52,7 +53,7 @@ pub struct QueueKey {
 }
 
 impl Inspector {
-    /// The keys of a queue that exist, of whatever type: about 20 commands, and up to two for each of them.
+    /// The keys of a queue that exist, of whatever type: about 25 commands, and up to two for each of them.
     /// Receipts, throttles and what else has an id in its name are not among them.
     ///
     /// # Errors
@@ -81,7 +82,7 @@ impl Inspector {
 /// The names of the keys of a queue.
 fn all(keys: &Keys) -> Vec<(&'static str, Bytes)> {
     let of_messages = keys.of_messages();
-    let [schedules, records] = keys.schedules();
+    let ([notes, more_notes], [schedules, records]) = (keys.notes(), keys.schedules());
     let mut all = vec![
         ("target", keys.target().clone()),
         ("timeout set", keys.timeout_set().clone()),
@@ -89,7 +90,10 @@ fn all(keys: &Keys) -> Vec<(&'static str, Bytes)> {
         ("quarantine", keys.quarantine().clone()),
         ("popped", keys.claims().clone()),
         ("rebuild", keys.rebuild()),
+        ("confirmed", keys.confirmed()),
         ("jobs", keys.jobs()),
+        ("notes", notes),
+        ("more notes", more_notes),
         ("schedules", schedules),
         ("schedule-records", records),
         ("partitions", keys.partitions()),
@@ -157,6 +161,26 @@ impl Look {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// All that `docs/keys.md` names, but for what has an id in its name, and the scratch key, which is
+    /// always absent.
+    #[cfg(workspace)]
+    #[test]
+    fn all_keys_of_the_docs_are_found() {
+        use std::collections::BTreeSet;
+
+        let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();
+        let documented = include_str!("../../docs/keys.md").lines().map(cells).filter_map(|cells| {
+            let is_stored = ["list", "sorted set", "hash", "string"].contains(cells.get(3)?);
+            let key = cells[2].strip_prefix('`')?.strip_suffix('`')?;
+            (is_stored && !key.contains('`')).then(|| key.replace('N', "q"))
+        });
+        let documented: BTreeSet<_> = documented.collect();
+        assert!(documented.len() > 15, "{documented:?}");
+        let found = all(&Keys::new("q")).into_iter().filter(|(what, _)| *what != "other target");
+        let found: BTreeSet<_> = found.map(|(_, key)| String::from_utf8(key.to_vec()).unwrap()).collect();
+        assert_eq!(found, documented);
+    }
 
     #[test]
     fn names_that_share_their_pending_keys() {

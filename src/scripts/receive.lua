@@ -142,8 +142,8 @@ redis.call('HDEL', KEYS.receipts, receiver)
 
 -- Before the settlements, which may make room.
 local limits = Limits.new(control.err and {} or {unpack(control, 3)})
-local is_known, were_full = pcall(Limits.are_full, limits)
-were_full = is_known and were_full
+local is_read, were_full = pcall(Limits.are_full, limits)
+were_full = is_read and were_full
 
 local results, refusals, died = {}, {}, 0
 local function settled(count, ok, done)
@@ -154,7 +154,7 @@ local function settled(count, ok, done)
     else
         for _ = 1, count do
             results[#results + 1] = 'r'
-            refusals[#refusals + 1] = message_of(done)
+            refusals[#refusals + 1] = error_text(done)
         end
     end
 end
@@ -247,7 +247,7 @@ if #claims.members > 0 then
 end
 results = table.concat(results)
 -- Without this permission, a lost reply costs a lease. Without any of these, nothing is claimed.
-local counts = {recovered, died + noted.buried, trimmed, noted.gone, noted.newer, noted.expired, apart}
-local outcome = struct.pack('>I6I4', now, #results) .. results .. packed(counts) .. Claims.packed(claims)
+local found = {recovered, died + noted.buried, trimmed, noted.gone, noted.newer, noted.expired, apart}
+local outcome = struct.pack('>I6I4', now, #results) .. results .. packed(found) .. Claims.packed(claims)
 redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
-return reply(counts, left, hold, ok and '' or message_of(refused), results, refusals, claims)
+return reply(found, left, hold, ok and '' or error_text(refused), results, refusals, claims)

@@ -5,7 +5,7 @@
 --        is no longer pending
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n); of an overdue entry, while a large backlog is moved, a native scan of the ordered list
-local now, due = due_of(ARGV[1], ARGV[2])
+local now, due = new_due(ARGV[1], ARGV[2])
 if due >= 1e15 then
     return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
 end

@@ -5,7 +5,7 @@
 -- Reply  {the due time, epoch ms; the head, if its transfer may have to be started, or false}; or false if there is no such job
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n); of an overdue job, while a large backlog is moved, a native scan of the ordered list
-local now, due = due_of(ARGV[1], ARGV[2])
+local now, due = new_due(ARGV[1], ARGV[2])
 if due >= 1e15 then
     return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
 end

@@ -151,6 +151,26 @@ fn every_file_is_used_and_every_part_says_what_it_provides() {
     }
 }
 
+/// What a part provides is for all that comes behind it: there, a second definition would take its place.
+#[test]
+fn no_name_is_defined_twice() {
+    for &(script, _, files) in ALL {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts");
+        let mut defined = BTreeSet::new();
+        for file in files {
+            let source = std::fs::read_to_string(folder.join(file).with_extension("lua")).expect("a file");
+            for line in source.lines().filter_map(|line| line.strip_prefix("local ")) {
+                let function = line.strip_prefix("function ").and_then(|line| line.split('(').next());
+                let names = function.or_else(|| line.split("--").next()?.split('=').next());
+                for name in names.into_iter().flat_map(|names| names.split(',')).map(str::trim) {
+                    let is_new = name == "_" || defined.insert(name.to_owned());
+                    assert!(is_new, "{script}: `{name}` of {file} was defined before");
+                }
+            }
+        }
+    }
+}
+
 /// Some proxies check the text of a script: the name of each command is a literal, each key is written
 /// `KEYS[n]`, with a number, and there is one at least.
 #[test]

@@ -1,8 +1,8 @@
 -- Gives a pending entry another due time. A part of the scripts that do so.
--- Provides  due_of, reschedule
+-- Provides  new_due, reschedule
 
 -- The server's clock, epoch ms, rounded up; and what is due `ms` after `base`, epoch ms, or after that.
-local function due_of(base, ms)
+local function new_due(base, ms)
     local time = redis.call('TIME')
     local now = math.ceil(time[1] * 1000 + time[2] / 1000)
     return now, (tonumber(base) or now) + ms

@@ -1,12 +1,12 @@
 -- Goes on with the beginning of `receive`: makes the usual calls that acknowledge many deliveries, or find many payloads. To create the functions
 -- for everything else would take as long as to claim ten.
--- Provides  MANY, LONG, message_of, reply_for_many
+-- Provides  MANY, LONG, error_text, reply_for_many
 
 -- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
 -- A short set is a list otherwise, in which each of these commands searches from the start.
 local MANY, LONG = 16, string.rep('x', 65)
 
-local function message_of(error)
+local function error_text(error)
     return type(error) == 'table' and error.err or tostring(error)
 end
 
@@ -44,14 +44,16 @@ local function call_for_many(travelling, claim_jobs, end_acknowledged)
     local ready = most > 0 and redis.call('LLEN', KEYS.target) or 0
     local lease_ends = tonumber(redis.call('ZRANGE', KEYS.leases, '0', '0', 'WITHSCORES')[2])
     local retry_due = tonumber(redis.call('ZRANGE', KEYS.retries, '0', '0', 'WITHSCORES')[2])
-    if lease_ends and lease_ends <= now or retry_due and retry_due <= now or redis.call('LLEN', KEYS.inbox) > 0 then
+    local has_ended = lease_ends and lease_ends <= now or retry_due and retry_due <= now
+    if has_ended or most > 0 and redis.call('LLEN', KEYS.inbox) > 0 then
         return nil
     end
     local payloads = first_payloads(ready)
     if not payloads then
         return nil
     end
-    local count, jobs, messages = #payloads, travelling and travelling(payloads, now) or {}, {}
+    local count, messages = #payloads, {}
+    local jobs = travelling and count > 0 and travelling(payloads, now) or {}
     for _, job in pairs(jobs) do
         local expires = expires_at(job.data)
         if 0 < expires and expires <= now then
@@ -92,7 +94,7 @@ local function call_for_many(travelling, claim_jobs, end_acknowledged)
         end
         lease_ends = tonumber(redis.pcall('ZRANGE', KEYS.leases, '0', '0', 'WITHSCORES')[2])
     end
-    local refused = not ok and message_of(results)
+    local refused = not ok and error_text(results)
     results = ok and table.concat(results) or string.rep('r', acks)
     if count > 0 then
         lease_ends = math.min(lease_ends or now + lease, now + lease)

@@ -268,7 +268,7 @@ fn usual_calls_do_what_the_whole_script_does() {
                     twin.call(&scripts, name, &OF_RECEIVE, &arguments)
                 }));
                 states.push(twin.state());
-                // The long member, which stays without a permission: the next call removes it sooner or later.
+                // The long member stays without a permission, until a call removes it sooner or later.
                 twin.admin::<()>(&["ZREM", LEASES, &"x".repeat(65)]);
             }
             assert_eq!(replies[0], replies[1], "seed {seed}, call {calls}, the replies: {step}");
