@@ -69,9 +69,9 @@ start() {
 
 tries=0
 while :; do
-    # Below 32768, where Linux begins to give ports to outgoing connections. Two that choose the same: one is refused.
+    # Below the ports of redelay-testing, which keeps those of servers that are down. Two that choose the same: one is refused.
     random=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')
-    port=$((20000 + random % 12000))
+    port=$((10000 + random % 10000))
     if start "$port"; then
         break
     fi
