@@ -293,16 +293,23 @@ async fn what_arrives_after_its_lease_is_not_begun() {
     // The last of the messages is handled within this time.
     const LEASE: Duration = ms(3000);
     join_all((0..5).map(async |way| {
-        let server = Server::start();
-        let other = Queues::of_numbers(builder(&server)).await;
-        let proxy = Proxy::start(server.port());
-        let late = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
-        let receiver = late.ready.receiver().lease(LEASE);
-        assert!(receiver.try_receive().await.unwrap().is_none());
-        other.ready.put(&1).await.unwrap();
-        proxy.hold_replies(true);
-        let receiving = tokio::spawn(receive_in_way(receiver, way));
-        until_async("it is claimed", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 1 }).await;
+        let (_server, other, proxy, receiving) = loop {
+            let server = Server::start();
+            let other = Queues::of_numbers(builder(&server)).await;
+            let proxy = Proxy::start(server.port());
+            let late = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
+            let receiver = late.ready.receiver().lease(LEASE);
+            assert!(receiver.try_receive().await.unwrap().is_none());
+            other.ready.put(&1).await.unwrap();
+            proxy.hold_replies(true);
+            let receiving = tokio::spawn(receive_in_way(receiver, way));
+            let is_claimed = || async { server.get::<usize, _>(["ZCARD", LEASES]) == 1 };
+            if timeout(ms(20_000), until_async("it is claimed", is_claimed)).await.is_ok() {
+                break (server, other, proxy, receiving);
+            }
+            // A sign of life was on its way when the replies were held, and the receive waits for its reply.
+            receiving.abort();
+        };
         let again = soon(other.ready.receiver().lease(LEASE).receive()).await.unwrap();
         assert_eq!((*again.value(), again.attempt()), (1, 2), "way {way}");
         again.ack().await.unwrap();

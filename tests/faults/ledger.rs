@@ -105,7 +105,7 @@ pub(crate) struct Price {
 pub(crate) struct Verdict {
     pub(crate) lost: Vec<i64>,
     pub(crate) doubled: Vec<i64>,
-    /// What happened to each of those that are doubled or uncalled.
+    /// What happened to each of those that are doubled or uncalled, and of those that should not be lost.
     pub(crate) stories: Vec<String>,
     /// Delivered, although the offer was refused or cancelled, or there was none.
     pub(crate) uncalled: Vec<i64>,
@@ -152,9 +152,12 @@ impl Record {
         }
         let mut uncalled = numbers(&|number, _| !may_come(number));
         uncalled.extend(self.deliveries.numbers().filter(|number| !may_come(*number)));
-        let stories = doubled.iter().chain(&uncalled).map(|number| self.story(*number)).collect();
+        let is_too_dear = !price.forgot && lost.len() > price.dead_pops + self.given_up_elsewhere;
+        let too_dear = lost.iter().filter(|_| is_too_dear);
+        let stories =
+            doubled.iter().chain(&uncalled).chain(too_dear).map(|number| self.story(*number)).collect();
         Verdict {
-            is_too_dear: !price.forgot && lost.len() > price.dead_pops + self.given_up_elsewhere,
+            is_too_dear,
             lost,
             wrong: if price.forgot {
                 Vec::new()

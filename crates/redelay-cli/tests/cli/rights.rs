@@ -17,7 +17,7 @@ fn looking(server: &Server) -> String {
 }
 
 /// What is sent to look.
-pub(super) const READS: [&str; 30] = [
+pub(super) const READS: [&str; 31] = [
     "auth",
     "client",
     "client|id",
@@ -38,6 +38,7 @@ pub(super) const READS: [&str; 30] = [
     "pubsub|channels",
     "pubsub|numsub",
     "quit",
+    "role",
     "scan",
     "select",
     "time",
