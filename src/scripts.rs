@@ -132,11 +132,11 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "1ad831f0df71ca6ddaeeb8665231701483b1f877",
+    RECEIVE: "229841e57b046782e9ce2bd037f8094bbf2340f7",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "receive/acknowledge", "receive/many", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling",
-         "receive/many_jobs", "parts/scan", "parts/apart", "receive/record", "receive/jobs", "receive/ready", "receive/dead",
+         "receive/record", "receive/many_jobs", "parts/scan", "parts/apart", "receive/jobs", "receive/ready", "receive/dead",
          "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],

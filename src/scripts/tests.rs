@@ -121,6 +121,16 @@ fn strings_contain_no_comment_and_no_line_break() {
     }
 }
 
+/// The names that a file defines for all that comes behind it.
+fn defined_in(source: &str) -> impl Iterator<Item = &str> {
+    let definitions = source.lines().filter_map(|line| line.strip_prefix("local "));
+    let names = definitions.filter_map(|line| {
+        let function = line.strip_prefix("function ").and_then(|line| line.split('(').next());
+        function.or_else(|| line.split("--").next()?.split('=').next())
+    });
+    names.flat_map(|names| names.split(',')).map(str::trim)
+}
+
 #[test]
 fn every_file_is_used_and_every_part_says_what_it_provides() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts");
@@ -141,12 +151,8 @@ fn every_file_is_used_and_every_part_says_what_it_provides() {
         let goes_on = goes_on.map_while(|line| line.strip_prefix("--           "));
         let provides = [provides].into_iter().chain(goes_on).collect::<Vec<_>>().join(" ");
         for name in provides.split(", ").map(|name| name.trim_matches([' ', ','])) {
-            let defined = source.lines().any(|line| {
-                let names = line.strip_prefix("local function ").or_else(|| line.strip_prefix("local "));
-                let names = names.and_then(|names| names.split(['(', '=']).next());
-                names.is_some_and(|names| names.split(", ").any(|defined| defined.trim() == name))
-            });
-            assert!(defined, "{part} says that it provides `{name}`");
+            let is_defined = defined_in(&source).any(|defined| defined == name);
+            assert!(is_defined, "{part} says that it provides `{name}`");
         }
     }
 }
@@ -159,13 +165,9 @@ fn no_name_is_defined_twice() {
         let mut defined = BTreeSet::new();
         for file in files {
             let source = std::fs::read_to_string(folder.join(file).with_extension("lua")).expect("a file");
-            for line in source.lines().filter_map(|line| line.strip_prefix("local ")) {
-                let function = line.strip_prefix("function ").and_then(|line| line.split('(').next());
-                let names = function.or_else(|| line.split("--").next()?.split('=').next());
-                for name in names.into_iter().flat_map(|names| names.split(',')).map(str::trim) {
-                    let is_new = name == "_" || defined.insert(name.to_owned());
-                    assert!(is_new, "{script}: `{name}` of {file} was defined before");
-                }
+            for name in defined_in(&source) {
+                let is_new = name == "_" || defined.insert(name.to_owned());
+                assert!(is_new, "{script}: `{name}` of {file} was defined before");
             }
         }
     }

@@ -293,6 +293,7 @@ async fn what_arrives_after_its_lease_is_not_begun() {
     // The last of the messages is handled within this time.
     const LEASE: Duration = ms(3000);
     join_all((0..5).map(async |way| {
+        let mut tries = 0;
         let (_server, other, proxy, receiving) = loop {
             let server = Server::start();
             let other = Queues::of_numbers(builder(&server)).await;
@@ -309,6 +310,8 @@ async fn what_arrives_after_its_lease_is_not_begun() {
             }
             // A sign of life was on its way when the replies were held, and the receive waits for its reply.
             receiving.abort();
+            tries += 1;
+            assert!(tries < 5, "way {way}: it is claimed");
         };
         let again = soon(other.ready.receiver().lease(LEASE).receive()).await.unwrap();
         assert_eq!((*again.value(), again.attempt()), (1, 2), "way {way}");

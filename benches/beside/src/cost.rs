@@ -95,23 +95,26 @@ fn axes(effort: &Effort) -> [Axis; 5] {
         Axis {
             name: "rate",
             x: "messages a second",
-            about: "At low rates, most of it is waking up, and what a process does by itself. As fast as possible is with 64 offers \
-                    in flight; in the plots, it is at the rate that the system has reached.",
+            about: "At low rates, most of it is waking up, and what a process does by itself. As fast as \
+                    possible is with 64 offers in flight; in the plots, it is at the rate that the system \
+                    has reached.",
             points: rates.collect(),
         },
         Axis {
             name: "queues",
             x: "queues",
-            about: "1,000 messages a second in a full run go to the queues by turns. There are 16 takers, or one for each \
-                    queue if these are more; BullMQ has a worker for each, and asynq one server for all. Others than redelay have up to 1,000 queues: Redisson and \
-                    BullMQ need a connection for each, and a server accepts 10,000; asynq asks queue after queue.",
+            about: "1,000 messages a second in a full run go to the queues by turns. There are 16 takers, \
+                    or one for each queue if these are more; BullMQ has a worker for each, and asynq one \
+                    server for all. Others than redelay have up to 1,000 queues: Redisson and BullMQ need a \
+                    connection for each, and a server accepts 10,000; asynq asks queue after queue.",
             points: queues.collect(),
         },
         Axis {
             name: "pending",
             x: "pending entries",
-            about: "1,000 messages a second in a full run, in a queue in which these entries were offered before, and wait for an hour. \
-                    Others than redelay have up to 100,000: beyond that, connections of Redisson time out.",
+            about: "1,000 messages a second in a full run, in a queue in which these entries were offered \
+                    before, and wait for an hour. Others than redelay have up to 100,000: beyond that, \
+                    connections of Redisson time out.",
             points: pending.collect(),
         },
         Axis {
@@ -153,10 +156,9 @@ fn at(bench: &mut Bench, workers: &mut Workers, point: &Point) -> Measurement {
 
 fn contest(axis: &Axis, measured: &[&Measurement]) -> Contest {
     let mut about = format!(
-        "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process with redelay and Redisson, and handled by a \
-         worker with a concurrency of 16 with BullMQ and asynq, which have nothing else. \
-         The commands include those that scripts run, and \
-         those of the offers. {}",
+        "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process with redelay and \
+         Redisson, and handled by a worker with a concurrency of 16 with BullMQ and asynq, which have \
+         nothing else. The commands include those that scripts run, and those of the offers. {}",
         axis.about
     );
     let mut rows = Vec::new();

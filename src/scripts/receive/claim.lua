@@ -3,7 +3,7 @@
 
 -- The messages of one call, as long as their payloads stay below 1 MB in sum; the first one may be of any size. Of a call
 -- that is repeated, 128 KB are sent.
-local Claims = {BYTES = 1048576, AGAIN = 131072, EXPIRED = 1000}
+local Claims = {AGAIN = 131072, EXPIRED = 1000}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
 function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
@@ -64,7 +64,7 @@ function Claims.retries(claims, most, now)
             claims.noted.gone = claims.noted.gone + (record and 0 or 1)
         else
             local bytes = claims.bytes + #record
-            if bytes > Claims.BYTES and #claims.members > 0 then
+            if bytes > MOST_BYTES and #claims.members > 0 then
                 return
             end
             claims.bytes = bytes
@@ -143,7 +143,7 @@ function Claims.payloads(claims, is_inbox, most)
         local fields, leases, count, is_full, messages, expired = {}, {}, 0, false, {}, {}
         for i, payload in ipairs(payloads) do
             local bytes = claims.bytes + #payload
-            if bytes > Claims.BYTES and #claims.members + claims.expired > 0 then
+            if bytes > MOST_BYTES and #claims.members + claims.expired > 0 then
                 is_full = true
                 break
             end
@@ -216,7 +216,7 @@ function Claims.payloads(claims, is_inbox, most)
             return true
         end
         -- As many as will fit, if the next ones are as long.
-        chunk = math.max(1, math.min(64, math.floor(Claims.BYTES / (claims.bytes / (#claims.members + claims.expired) + 1))))
+        chunk = math.max(1, math.min(64, math.floor(MOST_BYTES / (claims.bytes / (#claims.members + claims.expired) + 1))))
     end
     return false
 end

@@ -1,19 +1,14 @@
 -- Goes on with the beginning of `receive`: makes the usual calls that acknowledge many deliveries, or find many payloads. To create the functions
 -- for everything else would take as long as to claim ten.
--- Provides  MANY, LONG, error_text, reply_for_many
+-- Provides  MANY, LONG, MOST_BYTES, error_text, reply_for_many
 
 -- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
 -- A short set is a list otherwise, in which each of these commands searches from the start.
 local MANY, LONG = 16, string.rep('x', 65)
+local MOST_BYTES = 1048576 -- of payloads that a call claims, but for the first one
 
 local function error_text(error)
     return type(error) == 'table' and error.err or tostring(error)
-end
-
--- When the job with this data expires, epoch ms, or 0: see parts/note.lua.
-local function expires_at(data)
-    local high, low = struct.unpack('>I2I4', data, 15 + string.byte(data, 7))
-    return high * 4294967296 + low
 end
 
 -- The first payloads of the target; nil if they are too long for one call, which shows when they are read. Without the permission, that is
@@ -28,7 +23,7 @@ local function first_payloads(ready)
             payloads[from + i] = read[i]
             bytes = bytes + #read[i]
         end
-        if bytes > 1048576 then
+        if bytes > MOST_BYTES then
             return nil
         end
     end
@@ -40,7 +35,7 @@ local fields, leases, first = {}, {}, 1
 
 -- Makes a call for many, and returns its reply; nil if it is not a usual one. What raises an error is before the first settlement. The
 -- functions are of receive/many_jobs.lua, where payloads may be jobs with data.
-local function call_for_many(travelling, claim_jobs, end_acknowledged)
+local function call_for_many(usual_jobs, claim_jobs, end_acknowledged)
     local ready = most > 0 and redis.call('LLEN', KEYS.target) or 0
     local lease_ends = tonumber(redis.call('ZRANGE', KEYS.leases, '0', '0', 'WITHSCORES')[2])
     local retry_due = tonumber(redis.call('ZRANGE', KEYS.retries, '0', '0', 'WITHSCORES')[2])
@@ -52,27 +47,23 @@ local function call_for_many(travelling, claim_jobs, end_acknowledged)
     if not payloads then
         return nil
     end
-    local count, messages = #payloads, {}
-    local jobs = travelling and count > 0 and travelling(payloads, now) or {}
-    for _, job in pairs(jobs) do
-        local expires = expires_at(job.data)
-        if 0 < expires and expires <= now then
+    local count, jobs, messages = #payloads, {}, {}
+    if usual_jobs and count > 0 then
+        jobs = usual_jobs(payloads)
+        if not jobs then
             return nil
         end
     end
     redis.call('HDEL', KEYS.receipts, receiver)
     if count > 0 then
         local till = string.format('%d', now + lease)
-        local at, common = struct.pack('>I6', now), string.sub(token, 1, 14)
-        local numbers = '\0\0\0\1\0\0\0\0' .. policy .. at
-        local head = '\1' .. numbers
+        local head, common = '\1\0\0\0\1\0\0\0\0' .. policy .. struct.pack('>I6', now), string.sub(token, 1, 14)
         leases, first = {till, LONG}, count < MANY and 3 or 1
         for i = 1, count do
             local id = common .. struct.pack('>I2', i - 1)
             local job = jobs[i]
             messages[i] = id
-            fields[2 * i - 1] = id
-            fields[2 * i] = (job and '\2' .. numbers .. at .. struct.pack('>HH', #job.data, 0) .. job.data or head) .. payloads[i]
+            fields[2 * i - 1], fields[2 * i] = id, (job and job.head or head) .. payloads[i]
             leases[2 * i + 1], leases[2 * i + 2] = till, id .. '\0\0\0\1'
         end
         redis.call('HSET', KEYS.messages, unpack(fields))

@@ -1,5 +1,5 @@
 -- What else is to be done where many payloads or messages are jobs with data, and the usual calls of queues that have some: receive/many.lua
--- makes them. A part of `receive`, behind parts/field, parts/note and parts/travelling.
+-- makes them. A part of `receive`, behind parts/field, parts/note, parts/travelling and receive/record.
 -- Provides  claim_jobs, for_each_held, end_acknowledged
 
 -- Notes that the messages with these ids, the numbers of which are those of their jobs, are claimed.
@@ -51,8 +51,21 @@ local function end_acknowledged(members, from, results, jobs, at, last)
     end
 end
 
+-- The jobs that these payloads are, by their numbers, with what their records begin with; nil if one has expired.
+local function usual_jobs(payloads)
+    local jobs, first = travelling(payloads, now), struct.pack('>I6', now)
+    for _, job in pairs(jobs) do
+        local expires = expires_in(job.data)
+        if 0 < expires and expires <= now then
+            return nil
+        end
+        job.head = new_record(policy, first, job.data)
+    end
+    return jobs
+end
+
 if is_usual and (has_notes or acks_with_ids > 0) then
-    local reply = reply_for_many(travelling, claim_jobs, end_acknowledged)
+    local reply = reply_for_many(usual_jobs, claim_jobs, end_acknowledged)
     if reply then
         return reply
     end

@@ -50,8 +50,9 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         rows.push(line("takes/s", Better::More, |turn| turn.per_second));
         rows.push(line("server µs per take", Better::Less, |turn| turn.server_micros));
     }
-    let about = "64 threads of Java wait in `take`, alone, and with a worker of redelay's that waits on \
-                 the same queue with a concurrency of 64. The messages come from a third client: one `RPUSH` each, or a thousand in each. Takes are those of both together.";
+    let about = "64 threads of Java wait in `take`, alone, and with a worker of redelay's that waits on the \
+                 same queue with a concurrency of 64. The messages come from a third client: one `RPUSH` \
+                 each, or a thousand in each. Takes are those of both together.";
     let contest = Contest { name: "beside Java's takers".into(), about: about.into(), rows };
     Measured { contests: vec![contest], ..Measured::default() }
 }

@@ -22,9 +22,10 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let late = turns.iter().map(|rounds| rounds.iter().map(|late| quantile(late, part)).collect());
         Line::new(name, "ms", Better::Less, columns(&systems, late))
     };
-    let about = "From the time that the caller asked for until the handler starts. 500 messages a second with random delays, 50 to \
-                 3,000 ms in a full run, offered by the process that handles them, with a concurrency of 64. \
-                 asynq looks for what is due every five seconds, which is its default.";
+    let about = "From the time that the caller asked for until the handler starts. 500 messages a second \
+                 with random delays, 50 to 3,000 ms in a full run, offered by the process that handles \
+                 them, with a concurrency of 64. asynq looks for what is due every five seconds, which is \
+                 its default.";
     let rows = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)].map(row).into();
     let contest = Contest { name: "delayed jobs".into(), about: about.into(), rows };
     Measured { contests: vec![contest], ..Measured::default() }

@@ -11,10 +11,11 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let (systems, rounds) = (all_systems(bench), bench.effort.rounds_afresh);
     let mut rows = Vec::new();
     let mut about =
-        "Offers with a delay of 0 to 100 ms, handled by a worker of the same process with a \
-         concurrency of 16: first at rates that are the same for all systems, then with 64 offers in flight at any time. The commands include those that scripts run, \
-         and those of the offers. asynq looks for what is due every five seconds, which is its default. apalis-redis has due times in whole seconds, \
-         so its messages may be early; an idle worker of it asks every 100 ms here (30 s by default)."
+        "Offers with a delay of 0 to 100 ms, handled by a worker of the same process with a concurrency of \
+         16: first at rates that are the same for all systems, then with 64 offers in flight at any time. \
+         The commands include those that scripts run, and those of the offers. asynq looks for what is due \
+         every five seconds, which is its default. apalis-redis has due times in whole seconds, so its \
+         messages may be early; an idle worker of it asks every 100 ms here (30 s by default)."
             .to_owned();
     for rate in bench.effort.rates.iter().copied().chain([0.0]) {
         let what =

@@ -38,9 +38,9 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         line("server's CPU", "ms/s", |used| used.counters.cpu_seconds * 1_000.0),
     ];
     let about = "A process whose worker has a concurrency of 64, and 64 messages whose handlers do not \
-                 return, on a server of its own. What an idle process and an idle server use is in it. The lease of BullMQ and asynq is 30 s, which is their \
-                 default. They are watched for a minute in a full run. The three seconds of a quick \
-                 run are too short for leases of 30 s.";
+                 return, on a server of its own. What an idle process and an idle server use is in it. The \
+                 lease of BullMQ and asynq is 30 s, which is their default. They are watched for a minute \
+                 in a full run. The three seconds of a quick run are too short for leases of 30 s.";
     let contest = Contest { name: "heartbeats".into(), about: about.into(), rows };
     Measured { contests: vec![contest], ..Measured::default() }
 }

@@ -48,12 +48,13 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let seen = bench.turn("idle workers", |bench| look(bench, &systems, processes));
         rows.extend(lines(&systems, processes, &seen));
     }
-    let about = "Workers with a concurrency of 10 wait for messages of one queue, on a server of its \
-                 own for each system. Then messages come, 1,000 in a full run, one every 20 ms, from another process. What they cost is counted \
-                 on the server, with what their offers cost. The commands are without those that idle workers send in \
-                 the same time. The scripts and blocking pops are all that the server has seen, asynq's looks at empty \
-                 queues among them. Each process that a message wakes begins a blocking pop again when it has handled \
-                 it. asynq and apalis-redis have none; an idle worker of apalis-redis asks every 100 ms here.";
+    let about = "Workers with a concurrency of 10 wait for messages of one queue, on a server of its own \
+                 for each system. Then messages come, 1,000 in a full run, one every 20 ms, from another \
+                 process. What they cost is counted on the server, with what their offers cost. The \
+                 commands are without those that idle workers send in the same time. The scripts and \
+                 blocking pops are all that the server has seen, asynq's looks at empty queues among them. \
+                 Each process that a message wakes begins a blocking pop again when it has handled it. \
+                 asynq and apalis-redis have none; an idle worker of apalis-redis asks every 100 ms here.";
     let contest = Contest { name: "idle workers".into(), about: about.into(), rows };
     Measured { contests: vec![contest], ..Measured::default() }
 }

@@ -21,8 +21,9 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         .take_turns("retries", &systems, rounds, |bench, system| turn(bench, &mut workers, *system, count));
     let what = format!("{} messages that fail once", report::count(count));
     let line = Line::new(what, "messages/s", Better::More, columns(&systems, rates));
-    let about = "From the start of the worker, with a concurrency of 64, until every message has been handled a second \
-                 time. asynq looks for what is due every five seconds, which is its default.";
+    let about = "From the start of the worker, with a concurrency of 64, until every message has been \
+                 handled a second time. asynq looks for what is due every five seconds, which is its \
+                 default.";
     let contest = Contest { name: "retries".into(), about: about.into(), rows: vec![line] };
     Measured { contests: vec![contest], ..Measured::default() }
 }
