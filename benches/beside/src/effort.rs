@@ -122,7 +122,7 @@ pub(crate) const FULL: Effort = Effort {
         drain(1_000, 5, 60.0),
         drain(10_000, 3, 60.0),
         drain(100_000, 2, 30.0),
-        drain(1_000_000, 1, 15.0),
+        drain(1_000_000, 3, 15.0),
     ],
     takers: &[1, 8, 64, 1_024],
     in_flight: &[1, 8, 64, 256],
