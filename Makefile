@@ -86,7 +86,7 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 	tests/run.py $(OTHER_SERVERS)
 
 # With all packages, as tests/run.py, or the dependencies would be built once more with other features.
-soak: setup ## every test with each server; all seeded plans of faults, and random ones for a while; ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder; what is long of the benchmark's harness: make soak SECONDS=600
+soak: setup ## every test with each server; all seeded plans of faults, and random ones for a while; ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder; what is long of the benchmark's harness; the model with wide bounds: make soak SECONDS=600
 	tests/run.py --each $(OTHER_SERVERS)
 	cargo test --workspace --all-features --test faults -- --nocapture never_stuck
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
@@ -107,6 +107,7 @@ soak: setup ## every test with each server; all seeded plans of faults, and rand
 	REDELAY_CYCLES=1000 cargo test --workspace --all-features --test compat -- --nocapture a_pump
 	cargo test --workspace --all-features --test smoke -- --ignored --nocapture
 	scripts/two-versions.sh
+	$(MAKE) model
 	@# It moves slots in another way, too.
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 

@@ -30,7 +30,6 @@ pub use limits::RateLimit;
 pub use stream::PayloadStream;
 
 use crate::codec::Codec;
-use crate::pops::Lists;
 use crate::queue::Queue;
 use crate::telemetry::QueueCounters;
 use crate::transfer::Watch;
@@ -161,8 +160,8 @@ impl<T: 'static> BlockingQueue<T> {
         self.queue.keys.target().clone()
     }
 
-    /// A handle that takes from a queue also transfers for it.
-    fn keep_moving(&self, keys: Vec<Keys>) -> Lists {
+    /// A handle that takes from a queue also transfers for it. Returns the counters of these queues.
+    fn keep_moving(&self, keys: &[Keys]) -> Vec<Arc<QueueCounters>> {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         let engine = &self.queue.engine;
         let counters = keys.iter().map(|keys| match watches.get(keys) {
@@ -174,6 +173,6 @@ impl<T: 'static> BlockingQueue<T> {
                 counters
             }
         });
-        Lists { counters: counters.collect(), keys }
+        counters.collect()
     }
 }

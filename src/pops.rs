@@ -53,15 +53,15 @@ use crate::telemetry::events::Span;
 use crate::wire::keys::Keys;
 use blocked_lists::BlockedLists;
 use kind::Kind;
-pub(crate) use kind::{End, Lists, Wanted};
+pub(crate) use kind::{End, Wanted};
 use mailbox::Mailbox;
 use pending::PendingPop;
 pub(crate) use pending::{PendingTake, PendingWake};
 pub(crate) use popped::Popped;
 use refusals::{Refusals, Sources};
 use task::Task;
-pub(crate) use tracked::Place;
-use tracked::{Places, Tracked};
+pub(crate) use tracked::Permit;
+use tracked::{Permits, Tracked};
 use waiter::{Answer, Wait, Waiter};
 
 /// How long a taker of several slots looks at their lists before it waits.
@@ -76,7 +76,7 @@ pub(crate) struct Pops {
     ids: Arc<AtomicU64>,
     refusals: Arc<Refusals>,
     /// Of receivers.
-    places: Places,
+    permits: Permits,
     tracked: Tracked,
     blocked: BlockedLists,
     stop: CancellationToken,
@@ -111,7 +111,7 @@ impl Pops {
             mailbox,
             ids: Arc::default(),
             refusals: Arc::default(),
-            places: Places::default(),
+            permits: Permits::default(),
             tracked,
             blocked,
             stop,
@@ -148,15 +148,15 @@ impl Pops {
         self.join(wanted, Wait::Endless)
     }
 
-    /// A place for a receiver that blocks; `None` if too many queues have one.
-    pub(crate) fn place(&self, keys: &Keys) -> Option<Place> {
-        self.places.enter(keys)
+    /// The permit of a receiver to block; `None` if the receivers of too many queues have one.
+    pub(crate) fn permit(&self, keys: &Keys) -> Option<Permit> {
+        self.permits.acquire(keys)
     }
 
-    /// Waits until there is a payload for the receivers of a queue. With a place, it is moved to the inbox;
+    /// Waits until there is a payload for the receivers of a queue. With a permit, it is moved to the inbox;
     /// without one, it stays where it is, and others may be quicker.
-    pub(crate) fn wake(&self, keys: &Keys, inbox: &Bytes, place: Option<&Place>) -> PendingWake {
-        match place {
+    pub(crate) fn wake(&self, keys: &Keys, inbox: &Bytes, permit: Option<&Permit>) -> PendingWake {
+        match permit {
             Some(_) => PendingWake::Moved(Box::new(self.wait(Wanted::received(keys.clone(), inbox.clone())))),
             None => PendingWake::Changed(self.tracked.wait(keys)),
         }
@@ -197,7 +197,7 @@ impl Pops {
     /// Where pops are blocked already, and on a server that does not answer soon, the wait itself finds out.
     async fn look_at_each_slot(&self, conn: &Conn, parts: &[Wanted]) -> Option<Answer> {
         let deadline = Instant::now() + LOOK;
-        let mut parts = parts.iter().filter(|part| !self.blocked.has_all(&part.lists.keys)).cloned();
+        let mut parts = parts.iter().filter(|part| !self.blocked.has_all(&part.keys)).cloned();
         // If there is a backlog, the first one has a payload. If not, one round trip shows which of the
         // others has.
         let first = self.look(conn, parts.next()?, deadline).await;
@@ -205,7 +205,7 @@ impl Pops {
             return first;
         }
         let lengths = parts.map(|part| async {
-            let lists = part.lists.keys.iter();
+            let lists = part.keys.iter();
             let lengths =
                 lists.map(async |keys| conn.call(&Command::new("LLEN").arg(keys.target().clone())).await);
             let is_filled = |length: &_| matches!(length, Ok(Reply::Int(1..)));
@@ -236,7 +236,7 @@ impl Pops {
     fn join_parts(&self, parts: Vec<Wanted>, wait: Wait) -> PendingTake {
         let pops = parts.into_iter().map(|part| {
             // A try pop of several lists is sent for takers that wait.
-            let is_expired = wait == Wait::None && part.lists.keys.len() > 1;
+            let is_expired = wait == Wait::None && part.keys.len() > 1;
             self.join_kind(part, if is_expired { Wait::Expired } else { wait })
         });
         PendingTake::new(&self.driver, pops.collect())
@@ -248,16 +248,17 @@ impl Pops {
         if !self.conn.is_cluster() {
             return vec![wanted];
         }
-        let Lists { keys, mut counters } = wanted.lists;
         let mut parts: Vec<Wanted> = Vec::with_capacity(1);
-        for keys in keys {
+        // The first part has the counters: they count the taker, which is one.
+        let (lists, mut counters) = (wanted.keys, wanted.counters);
+        for keys in lists {
             let kind = Kind::Take(end, self.conn.slot_of(&keys));
             match parts.iter_mut().find(|part| part.kind == kind) {
-                Some(part) => part.lists.keys.push(keys),
+                Some(part) => part.keys.push(keys),
                 None => {
-                    // They count the taker, which is one.
-                    let lists = Lists { keys: vec![keys], counters: std::mem::take(&mut counters) };
-                    parts.push(Wanted { kind, lists, ..wanted });
+                    let counters = std::mem::take(&mut counters);
+                    let (in_order, count) = (wanted.in_order, wanted.count);
+                    parts.push(Wanted { kind, keys: vec![keys], counters, in_order, count });
                 }
             }
         }
@@ -265,7 +266,7 @@ impl Pops {
     }
 
     fn join_kind(&self, wanted: Wanted, wait: Wait) -> PendingPop {
-        let Wanted { kind, lists: Lists { keys, counters }, in_order, count } = wanted;
+        let Wanted { kind, keys, counters, in_order, count } = wanted;
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
         let span = Span::take(&keys);

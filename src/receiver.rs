@@ -385,7 +385,7 @@ impl<T: 'static> Receiver<T> {
             self.queue.check_taking(verb)?;
             return Ok(receiving.clone());
         }
-        self.queue.own_list(verb)?;
+        self.queue.watch(verb)?;
         let settings = self.settings(verb)?;
         let queue = self.queue.queue();
         Ok(self.receiving.get_or_init(|| Receiving::start(&queue.engine, &queue.keys, settings)).clone())

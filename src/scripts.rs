@@ -49,9 +49,9 @@ scripts! {
     OFFER: "8f9b7d9906013ccc9d066dc802da39d044f5a62e",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "370a83ffabbf559d70a15cc267c594ae2f47bba7",
+    TRANSFER: "7a27c7a7f3884297cf238c8cfcb257441603e4a4",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
-        ["parts/now", "parts/entry", "transfer/few", "transfer/jobs", "transfer/begin", "parts/clock", "parts/permitted",
+        ["parts/now", "transfer/begin", "parts/entry", "transfer/jobs", "transfer/few", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
     OFFER_JOBS: "607fd301d3156c22cf8197523f816bd985c4315f",
         [timeout_set, ordered_list, channel, receipt, jobs, scratch, control, notes, rebuild],

@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::Stream;
@@ -126,6 +126,21 @@ pub struct Stopped {
     /// outcome but [`Outcome::Done`], or not in time. They are not reported as failures. `ReceivingStats`
     /// counts them as released.
     pub cancelled: u64,
+}
+
+impl Stopped {
+    fn of(counts: &Counts) -> Self {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Self {
+            done: read(&counts.done),
+            failed: read(&counts.failed),
+            rejected: read(&counts.rejected),
+            lost: read(&counts.lost),
+            snoozed: read(&counts.snoozed),
+            released: read(&counts.released),
+            cancelled: read(&counts.cancelled),
+        }
+    }
 }
 
 /// # Its queues
@@ -349,15 +364,7 @@ impl<T: Send + 'static> Worker<T> {
                 () = deadline => over.cancel(),
             }
         }
-        Ok(Stopped {
-            done: counts.done.load(Ordering::Relaxed),
-            failed: counts.failed.load(Ordering::Relaxed),
-            rejected: counts.rejected.load(Ordering::Relaxed),
-            lost: counts.lost.load(Ordering::Relaxed),
-            snoozed: counts.snoozed.load(Ordering::Relaxed),
-            released: counts.released.load(Ordering::Relaxed),
-            cancelled: counts.cancelled.load(Ordering::Relaxed),
-        })
+        Ok(Stopped::of(&counts))
     }
 }
 

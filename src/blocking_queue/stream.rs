@@ -9,7 +9,7 @@ use futures::Stream;
 
 use super::BlockingQueue;
 use crate::error::Result;
-use crate::pops::{End, PendingTake, Wanted};
+use crate::pops::{End, PendingTake};
 
 /// The payloads of a queue as they become ready. Made by [`BlockingQueue::into_stream`].
 ///
@@ -57,11 +57,8 @@ impl<T: 'static> Stream for PayloadStream<T> {
         let this = &mut *self;
         let pending = match &mut this.pending {
             Some(pending) => pending,
-            None => match this.queue.own_list("stream") {
-                Ok(lists) => {
-                    let pops = &this.queue.queue().engine.pops;
-                    this.pending.insert(pops.wait(Wanted::one(End::Head, lists)))
-                }
+            None => match this.queue.one("stream", End::Head) {
+                Ok(wanted) => this.pending.insert(this.queue.queue().engine.pops.wait(wanted)),
                 Err(_closed) => return Poll::Ready(None),
             },
         };

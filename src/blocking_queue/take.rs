@@ -1,11 +1,13 @@
 //! Everything that takes: a payload leaves the list, and is delivered or returned.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{BlockingQueue, PayloadStream};
 use crate::conn::OpError;
 use crate::error::Result;
-use crate::pops::{End, Lists, Popped, Wanted};
+use crate::pops::{End, Popped, Wanted};
+use crate::telemetry::QueueCounters;
 
 /// # Take
 impl<T: 'static> BlockingQueue<T> {
@@ -75,8 +77,7 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     async fn take_from(&self, verb: &'static str, end: End) -> Result<T> {
-        let lists = self.own_list(verb)?;
-        let answer = self.queue.engine.pops.wait(Wanted::one(end, lists)).await;
+        let answer = self.queue.engine.pops.wait(self.one(verb, end)?).await;
         match self.payload(verb, answer)? {
             Some(value) => Ok(value),
             None => Err(self.queue.op(verb).failed(OpError::Closed)),
@@ -144,8 +145,7 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     async fn poll_end(&self, verb: &'static str, end: End) -> Result<Option<T>> {
-        let lists = self.own_list(verb)?;
-        let answer = self.queue.engine.pops.poll(&self.queue.conn, Wanted::one(end, lists)).await;
+        let answer = self.queue.engine.pops.poll(&self.queue.conn, self.one(verb, end)?).await;
         self.payload(verb, answer)
     }
 
@@ -210,9 +210,8 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     async fn poll_end_timeout(&self, verb: &'static str, end: End, timeout: Duration) -> Result<Option<T>> {
-        let lists = self.own_list(verb)?;
-        let answer =
-            self.queue.engine.pops.wait_for(&self.queue.conn, Wanted::one(end, lists), Some(timeout)).await;
+        let wanted = self.one(verb, end)?;
+        let answer = self.queue.engine.pops.wait_for(&self.queue.conn, wanted, Some(timeout)).await;
         self.payload(verb, answer)
     }
 
@@ -251,7 +250,7 @@ impl<T: 'static> BlockingQueue<T> {
         if max == 0 {
             return Ok(Vec::new());
         }
-        self.own_list(VERB)?;
+        self.watch(VERB)?;
         let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
         let popped = self
             .queue
@@ -295,10 +294,16 @@ impl<T: 'static> BlockingQueue<T> {
         PayloadStream::new(self)
     }
 
-    /// The list of this queue alone. From now on this handle keeps its delayed queue moving.
-    pub(crate) fn own_list(&self, verb: &'static str) -> Result<Lists> {
+    /// One payload of this queue.
+    pub(super) fn one(&self, verb: &'static str, end: End) -> Result<Wanted> {
+        let counters = self.watch(verb)?;
+        Ok(Wanted::one(end, vec![self.queue.keys.clone()], counters))
+    }
+
+    /// From now on this handle keeps its delayed queue moving.
+    pub(crate) fn watch(&self, verb: &'static str) -> Result<Vec<Arc<QueueCounters>>> {
         self.check_taking(verb)?;
-        Ok(self.keep_moving(vec![self.queue.keys.clone()]))
+        Ok(self.keep_moving(std::slice::from_ref(&self.queue.keys)))
     }
 
     /// An error when the client takes no more.

@@ -125,7 +125,7 @@ impl<T: 'static> BlockingQueue<T> {
 
     fn moving(&self, verb: &'static str, destination: &str) -> Result<Wanted> {
         self.queue.op(verb).ensure_beside(destination)?;
-        let counters = self.own_list(verb)?.counters;
+        let counters = self.watch(verb)?;
         Ok(Wanted::moved(self.queue.keys.clone(), counters, self.queue.engine.target(destination)))
     }
 }

@@ -191,7 +191,8 @@ impl<T: 'static> BlockingQueue<T> {
                 lists.push(keys);
             }
         }
-        self.pop_from(verb, Some(timeout), Wanted::one(end, self.keep_moving(lists))).await
+        let counters = self.keep_moving(&lists);
+        self.pop_from(verb, Some(timeout), Wanted::one(end, lists, counters)).await
     }
 
     /// Takes from whichever of these lists has a payload first, for a partitioned queue: they are different
@@ -203,7 +204,8 @@ impl<T: 'static> BlockingQueue<T> {
         lists: Vec<Keys>,
     ) -> Result<Option<Popped>> {
         self.check_taking(verb)?;
-        let wanted = Wanted::one(End::Head, self.keep_moving(lists));
+        let counters = self.keep_moving(&lists);
+        let wanted = Wanted::one(End::Head, lists, counters);
         self.pop_from(verb, timeout, wanted.in_any_order()).await
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Where a URL says that a server is.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum Endpoint {
     /// If the host is an IPv6 address of a URL, it has brackets.
     Host(Address),
     /// The path of a Unix socket.
@@ -15,7 +15,7 @@ pub(super) enum Place {
     Socket(PathBuf),
 }
 
-impl Place {
+impl Endpoint {
     /// Host and port. A socket has a path, and no port.
     pub(super) fn address(&self) -> Address {
         match self {

@@ -18,7 +18,7 @@ use socket2::TcpKeepalive;
 use tokio::time::timeout;
 
 use super::Options;
-use super::address::Place;
+use super::address::Endpoint;
 use super::client::{Client, Connection};
 use super::credentials::{Credentials, FAILED, Provider, named};
 use super::handshake::HANDSHAKE_TIMEOUT;
@@ -113,12 +113,12 @@ pub(super) fn build(options: &Options, role: Role) -> Result<Client, Error> {
 }
 
 fn config(options: &Options, role: Role) -> Config {
-    let server = match &options.place {
-        Place::Host(server) => ServerConfig::new_centralized(server.host.clone(), server.port),
+    let server = match &options.endpoint {
+        Endpoint::Host(server) => ServerConfig::new_centralized(server.host.clone(), server.port),
         #[cfg(unix)]
-        Place::Socket(path) => ServerConfig::Unix { path: path.clone() },
+        Endpoint::Socket(path) => ServerConfig::Unix { path: path.clone() },
         #[cfg(not(unix))]
-        Place::Socket(_) => unreachable!("`parse_url` refuses it"),
+        Endpoint::Socket(_) => unreachable!("`parse_url` refuses it"),
     };
     let mut config = Config {
         server,

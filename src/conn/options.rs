@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::address::{Address, Place};
+use super::address::{Address, Endpoint};
 use super::connect_error::ConnectError;
 use super::credentials::Credentials;
 use super::op_error::Cause;
@@ -41,7 +41,7 @@ pub(crate) struct Replicas {
 /// Everything that is needed to open a connection. Holds the password, so it has no derived `Debug`.
 #[derive(Clone)]
 pub(crate) struct Options {
-    pub(super) place: Place,
+    pub(super) endpoint: Endpoint,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: Option<u8>,
@@ -61,10 +61,10 @@ pub(crate) struct Options {
 pub(super) enum Lookup {
     /// The URL says where.
     Url,
-    /// Sentinels. `place` is that of the first of them, or of the server that a connection is led to.
+    /// Sentinels. `endpoint` is that of the first of them, or of the server that a connection is led to.
     Sentinels(Arc<Sentinels>),
-    /// The servers of a cluster that the URL names. `place` is that of the first of them, or of the one that
-    /// a connection is made to.
+    /// The servers of a cluster that the URL names. `endpoint` is that of the first of them, or of the one
+    /// that a connection is made to.
     Cluster(Arc<[Address]>),
 }
 
@@ -111,9 +111,9 @@ impl Options {
             password = Some(empty_password(&first)?);
         }
         #[cfg(feature = "tls")]
-        let tls = super::tls::configure(&address.place, address.is_tls, settings.tls)?;
+        let tls = super::tls::configure(&address.endpoint, address.is_tls, settings.tls)?;
         let mut options = Self {
-            place: address.place,
+            endpoint: address.endpoint,
             user,
             password,
             database: address.database,
@@ -157,7 +157,7 @@ impl Options {
     /// The same options, for this server.
     pub(super) fn at(&self, address: &Address) -> Self {
         let mut options = self.clone();
-        if let Place::Host(server) = &mut options.place {
+        if let Endpoint::Host(server) = &mut options.endpoint {
             *server = address.clone();
             #[cfg(feature = "tls")]
             if let Some(tls) = &mut options.tls {
@@ -196,7 +196,7 @@ impl Options {
 
     /// Host and port of the server that a connection is led to. A socket has a path, and no port.
     pub(super) fn address(&self) -> Address {
-        self.place.address()
+        self.endpoint.address()
     }
 
     /// Whether connections are made over TLS.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ConnectError;
-use super::address::{Address, Place};
+use super::address::{Address, Endpoint};
 use super::library_error::rustls::client::WebPkiServerVerifier;
 use super::library_error::rustls::crypto::{CryptoProvider, ring};
 use super::library_error::rustls::pki_types::pem::PemObject;
@@ -51,7 +51,7 @@ pub(super) struct Handshake {
 
 /// What handshakes need, if connections are to be made over TLS.
 pub(super) fn configure(
-    place: &Place,
+    endpoint: &Endpoint,
     is_tls: bool,
     options: Option<&TlsOptions>,
 ) -> Result<Option<Handshake>, ConnectError> {
@@ -61,7 +61,7 @@ pub(super) fn configure(
             Some(_) => Err(refuse("there are TLS options, but the URL is not for TLS; write rediss://…")),
         };
     }
-    let Place::Host(Address { host, .. }) = place else { return Err(refuse("TLS needs a host")) };
+    let Endpoint::Host(Address { host, .. }) = endpoint else { return Err(refuse("TLS needs a host")) };
     let default = TlsOptions::default();
     let options = options.unwrap_or(&default);
     let name = options.server_name.as_deref().unwrap_or(host);
@@ -291,8 +291,8 @@ mod tests {
     #[test]
     fn options_that_do_not_fit_the_address_are_refused() {
         let configure = |is_tls, options: &TlsOptions| {
-            let place = Place::Host(Address::new("host", 6379));
-            configure(&place, is_tls, Some(options)).map(drop).unwrap_err().to_string()
+            let endpoint = Endpoint::Host(Address::new("host", 6379));
+            configure(&endpoint, is_tls, Some(options)).map(drop).unwrap_err().to_string()
         };
         let options = TlsOptions::default();
         assert!(configure(false, &options).contains("rediss://"));

@@ -3,7 +3,7 @@
 use fred::types::config::{Config, ServerConfig};
 
 use super::ConnectError;
-use super::address::{Address, Place};
+use super::address::{Address, Endpoint};
 
 /// Where a sentinel listens by default.
 const SENTINEL_PORT: u16 = 26_379;
@@ -72,7 +72,7 @@ fn percent_decoded(text: &str) -> Option<String> {
 
 /// A URL of one server. Holds the password, so it has no derived `Debug`.
 pub(super) struct ServerUrl {
-    pub(super) place: Place,
+    pub(super) endpoint: Endpoint,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: Option<u8>,
@@ -124,13 +124,13 @@ pub(super) fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
     };
     let (user, password) = (config.username, config.password);
     let database = if is_socket { unix_database(rest)? } else { config.database };
-    let place = match config.server {
-        ServerConfig::Centralized { server } => Place::Host(Address::new(&*server.host, server.port)),
+    let endpoint = match config.server {
+        ServerConfig::Centralized { server } => Endpoint::Host(Address::new(&*server.host, server.port)),
         #[cfg(unix)]
-        ServerConfig::Unix { path } => Place::Socket(path),
+        ServerConfig::Unix { path } => Endpoint::Socket(path),
         _ => return refuse("it names several servers".into()),
     };
-    Ok(ServerUrl { place, user, password, database, is_tls: matches!(scheme, "rediss" | "valkeys") })
+    Ok(ServerUrl { endpoint, user, password, database, is_tls: matches!(scheme, "rediss" | "valkeys") })
 }
 
 /// The password of a user for whom this URL has none. redis-cli takes such a user for a password, and other
@@ -180,8 +180,8 @@ mod tests {
         let server = parse("redis://joe:p%40ss@example.org:7000/3");
         assert_eq!((server.user.as_deref(), server.password.as_deref()), (Some("joe"), Some("p@ss")));
         assert_eq!(server.database, Some(3));
-        assert_eq!(server.place.address(), Address::new("example.org", 7000));
-        assert_eq!(parse("redis://localhost").place.address().port, 6379);
+        assert_eq!(server.endpoint.address(), Address::new("example.org", 7000));
+        assert_eq!(parse("redis://localhost").endpoint.address().port, 6379);
         assert_eq!(parse("redis+unix:///run/redis.sock?db=2").database, Some(2));
         let server = parse("redis+unix://:p%40ss@/run/redis.sock?db=2");
         assert_eq!((server.password.as_deref(), server.database), (Some("p@ss"), Some(2)));

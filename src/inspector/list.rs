@@ -5,6 +5,9 @@
 //! read, and up to `BACK` elements in front of that. If it is not there, it has been taken, and with it all
 //! that was in front of it: then the reading begins at the head. Equal elements cannot be told apart: one
 //! where it was read counts for it, so that the reading ends, and in front of that, the first one.
+//!
+//! What follows is read by the command that reads the element again: a command that only began behind it
+//! would skip as many elements as are taken before it.
 
 use bytes::Bytes;
 use futures::future::try_join_all;
@@ -15,8 +18,11 @@ use super::page_size::PageSize;
 use crate::conn::Command;
 use crate::error::Result;
 
-/// How many elements may be taken between two pages before the reading begins at the head.
+/// How many elements may be taken between two commands before the reading begins at the head.
 const BACK: usize = 1_000;
+/// How many elements may be taken while an element is looked for, and how often it is looked for.
+const TAKEN: usize = 64;
+const TRIES: usize = 3;
 
 /// An element that may consist of several items of the list.
 #[derive(Debug)]
@@ -41,37 +47,66 @@ impl Look {
         after: Option<Cursor>,
         max: usize,
     ) -> Result<Vec<Element>> {
-        let mut from = match after {
-            None => 0,
-            Some(Cursor(Inner::Index { index, hash })) => {
-                self.index_of(list, width, index, hash).await?.map_or(0, |index| index + 1)
-            }
+        let mut after = match after {
+            None => None,
+            Some(Cursor(Inner::Index { index, hash })) => Some((index, hash)),
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut elements, mut size) = (Vec::new(), PageSize::new());
         while elements.len() < max {
             let most = size.of((max - elements.len()).saturating_mul(width)).div_ceil(width);
-            let page = self.page(list, width, from, most).await?;
-            size.has_read(page.iter().flat_map(|element| element.items.iter().map(|item| &item[..])));
+            let page = self.page_behind(list, width, after, most, &mut size).await?;
             let Some(last) = page.last() else { break };
-            from = last.index + 1;
+            after = Some((last.index, last.hash()));
             elements.extend(page);
         }
         Ok(elements)
     }
 
-    /// Where the element of this cursor is now, if it is still there.
-    async fn index_of(&self, list: &Bytes, width: usize, was: usize, hash: u64) -> Result<Option<usize>> {
-        let (mut found, mut to, mut size) = (None, was.saturating_add(1), PageSize::new());
+    /// The elements behind the one that was at an index and has this hash. From the head on if there is none.
+    async fn page_behind(
+        &self,
+        list: &Bytes,
+        width: usize,
+        after: Option<(usize, u64)>,
+        count: usize,
+        size: &mut PageSize,
+    ) -> Result<Vec<Element>> {
+        if let Some((mut was, hash)) = after {
+            let mut page = self.page(list, width, was, count.saturating_add(1), size).await?;
+            // Nothing was taken, most likely. Of equal elements, another one would be found for ever.
+            if page.first().is_some_and(|element| element.hash() == hash) {
+                return Ok(page.split_off(1));
+            }
+            for _ in 0..TRIES {
+                let Some(index) = self.index_of(list, width, was, hash, size).await? else { break };
+                let from = index.saturating_sub(size.of(TAKEN));
+                let mut page = self.page(list, width, from, index - from + 1 + count, size).await?;
+                if let Some(at) = page.iter().position(|element| element.hash() == hash) {
+                    let mut behind = page.split_off(at + 1);
+                    behind.truncate(count);
+                    return Ok(behind);
+                }
+                was = index;
+            }
+        }
+        self.page(list, width, 0, count, size).await
+    }
+
+    /// Where the element is now that was at an index, if it is still there.
+    async fn index_of(
+        &self,
+        list: &Bytes,
+        width: usize,
+        was: usize,
+        hash: u64,
+        size: &mut PageSize,
+    ) -> Result<Option<usize>> {
+        let (mut found, mut to) = (None, was.saturating_add(1));
         let end = to.saturating_sub(BACK);
         while to > end {
             let from = to.saturating_sub(size.of((to - end) * width).div_ceil(width));
-            let page = self.page(list, width, from, to - from).await?;
-            size.has_read(page.iter().flat_map(|element| element.items.iter().map(|item| &item[..])));
-            if page.last().is_some_and(|element| element.index == was && element.hash() == hash) {
-                // Nothing was taken, most likely. Of equal elements, another one would be found for ever.
-                return Ok(Some(was));
-            }
+            let page = self.page(list, width, from, to - from, size).await?;
             found = page.iter().find(|element| element.hash() == hash).map(|element| element.index).or(found);
             to = from;
         }
@@ -79,25 +114,34 @@ impl Look {
     }
 
     /// Reads elements at an index. The client library takes a reply of three or four items for a message of
-    /// a channel if the first one is `message` or the like, so such a page is read item by item.
-    async fn page(&self, list: &Bytes, width: usize, from: usize, count: usize) -> Result<Vec<Element>> {
+    /// a channel if the first one is `message` or the like, so such a page is read item by item: the last one
+    /// first, so that what is taken meanwhile is no gap.
+    async fn page(
+        &self,
+        list: &Bytes,
+        width: usize,
+        from: usize,
+        count: usize,
+        size: &mut PageSize,
+    ) -> Result<Vec<Element>> {
         let length = self.count(Command::new("LLEN").arg(list.clone())).await? / width;
         let count = count.min(length.saturating_sub(from));
         let (first, items) = (from * width, count * width);
         let items = match items {
             0 => return Ok(Vec::new()),
             1..=4 => {
-                let items = (first..first + items).map(async |index| {
+                let items = (first..first + items).rev().map(async |index| {
                     let reply = self.ask(Command::new("LINDEX").arg(list.clone()).number(index)).await?;
                     reply.into_optional_bytes().map_err(|shape| self.failed(shape))
                 });
-                try_join_all(items).await?.into_iter().map_while(|item| item).collect()
+                try_join_all(items).await?.into_iter().rev().map_while(|item| item).collect()
             }
             _ => {
                 let last = first + items - 1;
                 self.strings(Command::new("LRANGE").arg(list.clone()).number(first).number(last)).await?
             }
         };
+        size.has_read(items.iter().map(|item| &item[..]));
         let elements = items.chunks_exact(width).enumerate();
         Ok(elements.map(|(at, items)| Element { index: from + at, items: items.to_vec() }).collect())
     }

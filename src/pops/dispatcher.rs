@@ -29,8 +29,8 @@
 //!     |                   on_pop_ended: a payload of this list                    +----------------+
 //!     |                   (Empty, while none is to follow: `List::on_blocked_payload`)
 //!     |
-//!     +-- no waiter, nothing in flight, unclaimed payloads: Action::ReturnToList
-//!         no waiter, nothing in flight, nothing unclaimed: the list is removed
+//!     +-- no waiter, nothing in flight, undelivered payloads: Action::ReturnToList
+//!         no waiter, nothing in flight, nothing undelivered: the list is removed
 //!
 //! A waiter
 //!
@@ -344,7 +344,7 @@ impl Dispatcher {
     /// The taker of these payloads was dropped. They go to the next taker, or back to their list.
     pub(crate) fn on_unread(&mut self, popped: Payloads) {
         let keys = popped.keys;
-        self.list(&keys).unclaimed.extend(popped.payloads);
+        self.list(&keys).undelivered.extend(popped.payloads);
         self.on_change(&keys);
     }
 
@@ -454,34 +454,34 @@ impl Dispatcher {
         if !payloads.is_empty() {
             list.served = served;
         }
-        list.unclaimed.extend((first..).zip(payloads));
+        list.undelivered.extend((first..).zip(payloads));
         self.on_change(keys);
         self.hand_out(keys, empty_for);
     }
 
-    /// Gives the unclaimed payloads of a list to its waiters, in order. A taker that wants many at once gets
-    /// them together; before `empty_for` it gets as many as there are.
+    /// Gives the undelivered payloads of a list to its waiters, in order. A taker that wants many at once
+    /// gets them together; before `empty_for` it gets as many as there are.
     fn hand_out(&mut self, keys: &Keys, empty_for: WaiterId) {
         loop {
             let Some(list) = self.lists.get_mut(keys) else { return };
             let Some(&id) = list.waiting.first() else {
                 if self.moves {
-                    list.unclaimed.clear();
+                    list.undelivered.clear();
                 }
                 return;
             };
             let Waiter { want, wait, .. } = self.waiters[&id];
-            let is_partial = list.unclaimed.len() < want && wait == Wait::None && id >= empty_for;
-            if list.unclaimed.is_empty() || is_partial {
+            let is_partial = list.undelivered.len() < want && wait == Wait::None && id >= empty_for;
+            if list.undelivered.is_empty() || is_partial {
                 return;
             }
-            let payloads = std::iter::from_fn(|| list.unclaimed.pop_first()).take(want).collect();
+            let payloads = std::iter::from_fn(|| list.undelivered.pop_first()).take(want).collect();
             let Some(waiter) = self.remove(id) else { return };
             let popped = Payloads { keys: keys.clone(), end: self.end, payloads };
             let popped = Popped::new(popped, &self.outbox);
             // The taker was dropped in this very moment: the next one gets the payloads.
             if let Err(Ok(Some(popped))) = waiter.answer.send(Ok(Some(popped))) {
-                self.list(keys).unclaimed.extend(popped.into_undelivered());
+                self.list(keys).undelivered.extend(popped.into_undelivered());
             }
         }
     }

@@ -67,18 +67,14 @@ impl Kind {
     }
 }
 
-/// The lists that a taker takes from, and their counters.
-#[derive(Clone, Debug)]
-pub(crate) struct Lists {
-    pub(crate) keys: Vec<Keys>,
-    pub(crate) counters: Vec<Arc<QueueCounters>>,
-}
-
 /// What a taker wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(super) kind: Kind,
-    pub(super) lists: Lists,
+    /// The lists that it takes from.
+    pub(super) keys: Vec<Keys>,
+    /// Of these lists. They count the taker.
+    pub(super) counters: Vec<Arc<QueueCounters>>,
     /// Whether the lists of one slot are searched in this order.
     pub(super) in_order: bool,
     pub(super) count: usize,
@@ -86,8 +82,8 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// One payload from the first of several lists that has any.
-    pub(crate) fn one(end: End, lists: Lists) -> Self {
-        Self { kind: Kind::Take(end, None), lists, in_order: true, count: 1 }
+    pub(crate) fn one(end: End, keys: Vec<Keys>, counters: Vec<Arc<QueueCounters>>) -> Self {
+        Self { kind: Kind::Take(end, None), keys, counters, in_order: true, count: 1 }
     }
 
     /// The same, from whichever list has any.
@@ -97,20 +93,18 @@ impl Wanted {
 
     /// Up to `count` payloads from one list, for a taker that does not wait.
     pub(crate) fn many(end: End, keys: Keys, count: usize) -> Self {
-        let lists = Lists { keys: vec![keys], counters: Vec::new() };
-        Self { count, ..Self::one(end, lists) }
+        Self { count, ..Self::one(end, vec![keys], Vec::new()) }
     }
 
     /// A payload for the receivers of a queue, moved from the head of its target to its inbox.
     pub(crate) fn received(source: Keys, inbox: Bytes) -> Self {
         let kind = Kind::Receive { source: source.clone(), inbox };
-        let lists = Lists { keys: vec![source], counters: Vec::new() };
-        Self { kind, ..Self::one(End::Head, lists) }
+        Self { kind, ..Self::one(End::Head, vec![source], Vec::new()) }
     }
 
     /// One payload, moved from the tail of a list to the head of another.
     pub(crate) fn moved(source: Keys, counters: Vec<Arc<QueueCounters>>, destination: Bytes) -> Self {
         let kind = Kind::Move { source: source.clone(), destination };
-        Self { kind, ..Self::one(End::Tail, Lists { keys: vec![source], counters }) }
+        Self { kind, ..Self::one(End::Tail, vec![source], counters) }
     }
 }

@@ -281,90 +281,92 @@ impl Task {
         let actions = pops.dispatcher.next_actions();
         let blocks = actions.iter().any(|action| matches!(action, Action::Block { .. }));
         let may_park = !blocks || self.parked.has_room(&self.conn, kind, &self.kinds);
-        let Some(pops) = self.kinds.get_mut(kind) else { return };
         for action in actions {
-            let (conn, kind) = (self.conn.in_slot(kind.slot(&self.conn)), kind.clone());
-            let future: BoxFuture<'static, Completed> = match action {
-                Action::Interrupt(tier) => {
-                    pops.blocking_pop(tier).interrupt.cancel();
-                    continue;
-                }
-                Action::Block { tier, keys, interrupt_at_once } => {
-                    let failures = pops.failures();
-                    let prepared = pops.blocking_pop(tier);
-                    prepared.reset();
-                    if prepared.link.is_none() && !may_park {
-                        let pop = TrackedPop {
-                            conn,
-                            kind: kind.clone(),
-                            keys,
-                            tracked: self.tracked.clone(),
-                            interrupt_at_once,
-                            interrupt: prepared.interrupt.clone(),
-                            failures,
-                        };
-                        self.running.push(Box::pin(async move {
-                            let (outcome, claim) = pop.run().await;
-                            Completed::BlockingPop { kind, tier, link: None, outcome, claim }
-                        }));
-                        continue;
-                    }
-                    prepared.is_parked = true;
-                    let pop = BlockingPop {
-                        conn,
-                        kind: kind.clone(),
-                        keys,
-                        interrupt_at_once,
-                        interrupt: prepared.interrupt.clone(),
-                        sent: prepared.sent.clone(),
-                        blocked: self.blocked.clone(),
-                        failures,
-                    };
-                    let link = prepared.link.clone();
-                    Box::pin(async move {
-                        let (link, outcome) = pop.run(link).await;
-                        Completed::BlockingPop { kind, tier, link, outcome, claim: None }
-                    })
-                }
-                Action::TryPop { keys, try_pop } => {
-                    let earlier = pops.take_claim(&keys);
-                    Box::pin(async move {
-                        let (payloads, claim) =
-                            calls::try_pop(&conn, &kind, &keys, try_pop.count, earlier).await;
-                        Completed::TryPop { kind, keys, try_pop, payloads, claim }
-                    })
-                }
-                Action::TryPopAny { lists, try_pop } => {
-                    let earlier =
-                        lists.iter().map(|keys| pops.take_claim(keys).unwrap_or_default()).collect();
-                    Box::pin(async move {
-                        let (payloads, claims) =
-                            calls::try_pop_any(&conn, &kind, &lists, try_pop.count, earlier).await;
-                        Completed::TryPopAny { kind, lists, try_pop, payloads, claims }
-                    })
-                }
-                Action::ReturnToList { keys, payloads } => {
-                    let Kind::Take(end, _) = kind else { continue };
-                    let mut way_back = Return::new(conn, end, keys.clone(), payloads);
-                    Box::pin(async move {
-                        way_back.try_once().await;
-                        Completed::FirstReturn { kind, keys, way_back }
-                    })
-                }
-                Action::Examine { tier, keys, refused } => Box::pin(async move {
-                    let refused = calls::examine(&conn, keys, refused).await;
-                    Completed::Examination { kind, tier, refused }
-                }),
-            };
-            self.running.push(future);
+            let running = self.begin(kind.clone(), action, may_park);
+            running.into_iter().for_each(|running| self.running.push(running));
         }
-        if pops.starts_confirming() {
+        if self.pops_of(kind).starts_confirming() {
             let kind = kind.clone();
             self.running.push(Box::pin(async move {
                 sleep(CONFIRM_AFTER).await;
                 Completed::ConfirmTimer { kind }
             }));
         }
+    }
+
+    /// Begins an action. `None` if there is no end to wait for.
+    fn begin(&mut self, kind: Kind, action: Action, may_park: bool) -> Option<BoxFuture<'static, Completed>> {
+        let conn = self.conn.in_slot(kind.slot(&self.conn));
+        let pops = self.pops_of(&kind);
+        Some(match action {
+            Action::Interrupt(tier) => {
+                pops.blocking_pop(tier).interrupt.cancel();
+                return None;
+            }
+            Action::Block { tier, keys, interrupt_at_once } => {
+                self.block(conn, kind, tier, keys, interrupt_at_once, may_park)
+            }
+            Action::TryPop { keys, try_pop } => {
+                let earlier = pops.take_claim(&keys);
+                Box::pin(async move {
+                    let (payloads, claim) = calls::try_pop(&conn, &kind, &keys, try_pop.count, earlier).await;
+                    Completed::TryPop { kind, keys, try_pop, payloads, claim }
+                })
+            }
+            Action::TryPopAny { lists, try_pop } => {
+                let earlier = lists.iter().map(|keys| pops.take_claim(keys).unwrap_or_default()).collect();
+                Box::pin(async move {
+                    let (payloads, claims) =
+                        calls::try_pop_any(&conn, &kind, &lists, try_pop.count, earlier).await;
+                    Completed::TryPopAny { kind, lists, try_pop, payloads, claims }
+                })
+            }
+            Action::ReturnToList { keys, payloads } => {
+                let Kind::Take(end, _) = kind else { return None };
+                let mut way_back = Return::new(conn, end, keys.clone(), payloads);
+                Box::pin(async move {
+                    way_back.try_once().await;
+                    Completed::FirstReturn { kind, keys, way_back }
+                })
+            }
+            Action::Examine { tier, keys, refused } => Box::pin(async move {
+                let refused = calls::examine(&conn, keys, refused).await;
+                Completed::Examination { kind, tier, refused }
+            }),
+        })
+    }
+
+    /// A blocking pop. If no further connection may block, it waits on the one that is told of changed lists.
+    fn block(
+        &mut self,
+        conn: Conn,
+        kind: Kind,
+        tier: Tier,
+        keys: Vec<Keys>,
+        interrupt_at_once: bool,
+        may_park: bool,
+    ) -> BoxFuture<'static, Completed> {
+        let (tracked, blocked) = (self.tracked.clone(), self.blocked.clone());
+        let pops = self.pops_of(&kind);
+        let failures = pops.failures();
+        let prepared = pops.blocking_pop(tier);
+        prepared.reset();
+        let (link, interrupt, sent) =
+            (prepared.link.clone(), prepared.interrupt.clone(), prepared.sent.clone());
+        let ended = kind.clone();
+        if link.is_none() && !may_park {
+            let pop = TrackedPop { conn, kind, keys, tracked, interrupt_at_once, interrupt, failures };
+            return Box::pin(async move {
+                let (outcome, claim) = pop.run().await;
+                Completed::BlockingPop { kind: ended, tier, link: None, outcome, claim }
+            });
+        }
+        prepared.is_parked = true;
+        let pop = BlockingPop { conn, kind, keys, interrupt_at_once, interrupt, sent, blocked, failures };
+        Box::pin(async move {
+            let (link, outcome) = pop.run(link).await;
+            Completed::BlockingPop { kind: ended, tier, link, outcome, claim: None }
+        })
     }
 
     fn confirm_claims(&mut self, kind: &Kind) {

@@ -24,7 +24,7 @@ use crate::wire::keys::Keys;
 /// How the error begins for a client that may not, or cannot, track lists.
 pub(super) const UNTRACKED: &str = "lists cannot be tracked";
 /// The most queues of a client whose receivers block.
-const PLACES: usize = 64;
+const PERMITS: usize = 64;
 /// How often the task forgets those that wait no more.
 const TICK: Duration = Duration::from_secs(10);
 /// How long the connection is kept when no pop waits.
@@ -32,33 +32,33 @@ const KEEP: Duration = Duration::from_secs(30);
 
 /// The queues whose receivers may block, and how many receivers each of them has.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places(Arc<Mutex<HashMap<Keys, usize>>>);
+pub(super) struct Permits(Arc<Mutex<HashMap<Keys, usize>>>);
 
 /// The permission to block, for the receivers of one queue.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Places,
+pub(crate) struct Permit {
+    permits: Permits,
     keys: Keys,
 }
 
-impl Places {
-    pub(super) fn enter(&self, keys: &Keys) -> Option<Place> {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.len() >= PLACES && !places.contains_key(keys) {
+impl Permits {
+    pub(super) fn acquire(&self, keys: &Keys) -> Option<Permit> {
+        let mut permits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if permits.len() >= PERMITS && !permits.contains_key(keys) {
             return None;
         }
-        *places.entry(keys.clone()).or_default() += 1;
-        Some(Place { places: self.clone(), keys: keys.clone() })
+        *permits.entry(keys.clone()).or_default() += 1;
+        Some(Permit { permits: self.clone(), keys: keys.clone() })
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut places = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(receivers) = places.get_mut(&self.keys) {
+        let mut permits = self.permits.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(receivers) = permits.get_mut(&self.keys) {
             *receivers -= 1;
             if *receivers == 0 {
-                places.remove(&self.keys);
+                permits.remove(&self.keys);
             }
         }
     }
@@ -239,15 +239,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_for_queues() {
-        let places = Places::default();
+    fn permits_are_for_queues() {
+        let permits = Permits::default();
         let keys = |number: usize| Keys::new(format!("q{number}"));
-        let mut held: Vec<_> = (0..PLACES).map(|number| places.enter(&keys(number)).unwrap()).collect();
-        held.push(places.enter(&keys(0)).expect("a second receiver of the same queue"));
-        assert!(places.enter(&keys(PLACES)).is_none());
+        let mut held: Vec<_> = (0..PERMITS).map(|number| permits.acquire(&keys(number)).unwrap()).collect();
+        held.push(permits.acquire(&keys(0)).expect("a second receiver of the same queue"));
+        assert!(permits.acquire(&keys(PERMITS)).is_none());
         drop(held.pop());
-        assert!(places.enter(&keys(PLACES)).is_none(), "the first receiver is still there");
+        assert!(permits.acquire(&keys(PERMITS)).is_none(), "the first receiver is still there");
         drop(held.pop());
-        assert!(places.enter(&keys(PLACES)).is_some());
+        assert!(permits.acquire(&keys(PERMITS)).is_some());
     }
 }

@@ -20,7 +20,7 @@ use crate::agreement::Pair;
 use crate::announcements::Announced;
 use crate::conn::{Conn, OpError};
 use crate::pacing::{within, yield_once};
-use crate::pops::{PendingWake, Place, Pops};
+use crate::pops::{PendingWake, Permit, Pops};
 use crate::telemetry::{Delivered, QueueCounters, events};
 use crate::wire::keys::{Keys, MessageKeys};
 
@@ -44,7 +44,7 @@ pub(super) struct Task {
     /// What wakes it up.
     parked: Option<Parked>,
     /// The permission to block.
-    place: Option<Place>,
+    permit: Option<Permit>,
     /// Why the server has last refused to claim.
     refusal: Option<OpError>,
     /// Makes keys agree again.
@@ -95,7 +95,7 @@ impl Task {
             plan: Plan::new(lease, Instant::now(), fastrand::u64(..)),
             turn: Turn::default(),
             parked: None,
-            place: None,
+            permit: None,
             refusal: None,
             agreeing: None,
             forwarding,
@@ -211,8 +211,8 @@ impl Task {
     }
 
     fn block(&mut self) {
-        self.place = self.place.take().or_else(|| self.pops.place(&self.keys));
-        let wake = self.pops.wake(&self.keys, &self.of_messages.inbox, self.place.as_ref());
+        self.permit = self.permit.take().or_else(|| self.pops.permit(&self.keys));
+        let wake = self.pops.wake(&self.keys, &self.of_messages.inbox, self.permit.as_ref());
         self.parked = Some(Parked { wake, expired: false });
     }
 
@@ -220,7 +220,7 @@ impl Task {
         if let Some(parked) = &mut self.parked {
             parked.expire();
         }
-        self.place = None;
+        self.permit = None;
     }
 
     /// When to look at the clock again.

@@ -1,13 +1,16 @@
--- Lets a sorted set and a hash that have the same ids agree again, a part of them, after one of the keys was deleted by hand, or
--- something in it. What has no content any more is forgotten, and what only has a content is in the set again. Idempotent.
--- KEYS   1 set: ids, sorted   2 hash: id -> content   3 control: how many fields of the content of dead letters are none
+-- Lets a sorted set and a hash that have the same ids agree again, a part of them, after one of the keys was
+-- deleted by hand, or something in it. What has no content any more is forgotten, and what only has a content
+-- is in the set again. Idempotent.
+-- KEYS   1 set: ids, sorted   2 hash: id -> content
+--        3 control: how many fields of the content of dead letters are none
 -- ARGV   1 what they have: 'dead' letters, 'schedules', or 'retries', which need not have all messages
---        2 how many ids of the set were looked at, or -1: all   3 the cursor of a scan of the hash, or '': it has ended
---        4 how many fields were none
--- Reply  {how many ids were forgotten, how many are in the set again, what 2, 3 and 4 are in the next call, 1 if all were looked at,
---        and 4 is news, or 0}
+--        2 how many ids of the set were looked at, or -1: all
+--        3 the cursor of a scan of the hash, or '': it has ended   4 how many fields were none
+-- Reply  {how many ids were forgotten, how many are in the set again, what 2, 3 and 4 are in the next call, 1
+--        if all were looked at, and 4 is news, or 0}
 -- Clock  the server's (TIME)
--- Cost   O(log n) for each of about a hundred ids and a hundred fields, and no more than a MB unless one content is longer
+-- Cost   O(log n) for each of about a hundred ids and a hundred fields, and no more than a MB unless one
+--        content is longer
 local MOST = 100
 local kind, rank, cursor, foreign = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local time = redis.call('TIME')
@@ -30,8 +33,8 @@ local function score_of(id, content)
         local letter = #id == 16 and letter_of(content)
         return letter and string.format('%.0f', letter[6])
     end
-    -- A schedule whose next run is not known is due now: that is when it is calculated. If its runs do not overlap, it would run then:
-    -- 0 says that the time is not known.
+    -- A schedule whose next run is not known is due now: that is when it is calculated. If its runs do not
+    -- overlap, it would run then: 0 says that the time is not known.
     local head = '\n' .. string.sub(content, 1, string.find(content, '\n\n', 1, true) or 0)
     local unknown = string.find(head, '\nno_overlap ', 1, true) and '0' or now
     return string.find(head, '\npaused\n', 1, true) and '+inf' or unknown

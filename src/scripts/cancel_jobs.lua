@@ -1,13 +1,15 @@
--- Removes jobs by their ids, as many as there is time for: pending ones; and those that hold their ids, whatever their state. One that
--- is in flight is removed when its delivery ends.
--- KEYS   1 timeout set   2 ordered list   3 jobs   4 scratch   5 notes   6 target   7 inbox   8 messages   9 retries   10 dead
---        11 dead messages   12 receivers: their channel   13 more notes
--- ARGV   1 µs   2 where a pass through the ordered list goes on: an index from its tail; or -1: find each job by itself
---        3 a text that is no entry   4.. ids
--- Reply  {the next index, or -1 at the end of the list; for each id 1, 0 if there is no such job, 2 if it is in flight, or -1 if
---        the call must be repeated for it}
--- Cost   each by itself: O(log n), and one native scan of the ordered list from its nearer end, or of the target. In a pass:
---        O(log n), and one scan for all that a call finds, which reads a thousand entries at a time
+-- Removes jobs by their ids, as many as there is time for: pending ones; and those that hold their ids,
+-- whatever their state. One that is in flight is removed when its delivery ends.
+-- KEYS   1 timeout set   2 ordered list   3 jobs   4 scratch   5 notes   6 target   7 inbox   8 messages
+--        9 retries   10 dead   11 dead messages   12 receivers: their channel   13 more notes
+-- ARGV   1 µs
+--        2 where a pass through the ordered list goes on: an index from its tail; or -1: find each job by
+--        itself   3 a text that is no entry   4.. ids
+-- Reply  {the next index, or -1 at the end of the list; for each id 1, 0 if there is no such job, 2 if it is
+--        in flight, or -1 if the call must be repeated for it}
+-- Cost   each by itself: O(log n), and one native scan of the ordered list from its nearer end, or of the
+--        target. In a pass: O(log n), and one scan for all that a call finds, which reads a thousand entries
+--        at a time
 local budget = tonumber(ARGV[1])
 local reply, ids_of, pending, has_written, is_refused = {-1}, {}, 0, false, false
 redis.call('LLEN', KEYS.ordered_list)
@@ -22,7 +24,8 @@ end
 local from = tonumber(ARGV[2])
 local tail = from >= 0 and redis.call('LRANGE', KEYS.ordered_list, -1, -1)[1]
 if tail then
-    -- What is not pending is cancelled before the pass marks what it finds, so the permission is needed now. This changes nothing.
+    -- What is not pending is cancelled before the pass marks what it finds, so the permission is needed now.
+    -- This changes nothing.
     redis.call('LSET', KEYS.ordered_list, -1, tail)
 end
 
@@ -35,14 +38,16 @@ local function remove(i, entry, field)
     reply[i - 2], has_written = 1, true
 end
 
--- A receiver has it, and hears of that; at the latest when it extends the lease. The message is not delivered again.
+-- A receiver has it, and hears of that; at the latest when it extends the lease. The message is not delivered
+-- again.
 local function request(id, field, message)
     redis.call('HSET', KEYS.jobs, id, 'c' .. string.sub(field, 2))
     redis.pcall('PUBLISH', KEYS.receivers, 'cancel ' .. message)
     return 2
 end
 
--- Ends a job that is not pending. Reads and checks everything before it writes. Returns what becomes of it, for the reply.
+-- Ends a job that is not pending. Reads and checks everything before it writes. Returns what becomes of it,
+-- for the reply.
 local function cancel(id, field)
     local holder = holder_of(id, field, now / 1000)
     if field and is_newer_field(field) then
@@ -70,7 +75,8 @@ for i = 4, #ARGV do
     local entry, _, _, field = job_of(ARGV[i])
     if not is_refused and (i == 4 or spent() < budget or from >= 0 and entry) then
         if not entry and has_written then
-            -- If the server refuses it, the reply says what was done before. The next call begins with it, and fails.
+            -- If the server refuses it, the reply says what was done before. The next call begins with it,
+            -- and fails.
             local is_done, outcome = pcall(cancel, ARGV[i], field)
             reply[i - 2], is_refused = is_done and outcome or -1, not is_done
         elseif not entry then

@@ -1,21 +1,26 @@
--- Changes a schedule if its record is still the one that the caller has read. So of all clients that try the same change,
--- one succeeds.
--- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 jobs: id -> first offer, due time, entry   5 scratch
---        6 schedules: name -> next run, epoch ms; +inf if there is none   7 records of schedules: name -> record
---        8 notes   9 more notes: for runs that hold their ids   10 control   11 target   12 inbox
+-- Changes a schedule if its record is still the one that the caller has read. So of all clients that try the
+-- same change, one succeeds.
+-- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel
+--        4 jobs: id -> first offer, due time, entry   5 scratch
+--        6 schedules: name -> next run, epoch ms; +inf if there is none
+--        7 records of schedules: name -> record   8 notes   9 more notes: for runs that hold their ids
+--        10 control   11 target   12 inbox
 -- ARGV   1 name   2 the record that was read, or ''   3 the next run that was read, or ''
 --        4 the new record, or '' to delete the schedule   5 the next run, epoch ms, or 'inf'
---        6 the entry of a run that is withdrawn, or ''   7 its id   8 the id of the last run, if runs hold their ids until they are done, or ''
+--        6 the entry of a run that is withdrawn, or ''   7 its id
+--        8 the id of the last run, if runs hold their ids until they are done, or ''
 --        9.. runs: due, epoch ms, id, entry, due, ...
--- Reply  {1; 0 if the record is another one; -1 if the withdrawn entry is not pending any more; the head, if its transfer may have to be started, or false}
+-- Reply  {1; 0 if the record is another one; -1 if the withdrawn entry is not pending any more; the head, if
+--        its transfer may have to be started, or false}
 -- Clock  the server's (TIME), rounded up
--- Cost   O(log n) for each run; for one that is withdrawn, a native scan of the ordered list from its tail; for one that somebody
---        has taken, of the target
+-- Cost   O(log n) for each run; for one that is withdrawn, a native scan of the ordered list from its tail;
+--        for one that somebody has taken, of the target
 local name, record, withdrawn, hold = ARGV[1], ARGV[4], ARGV[6], ARGV[8] ~= '' and ARGV[9]
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 
--- The field of a run whose payload somebody has taken without what travelled with it; or nil. An equal payload would be taken for it.
+-- The field of a run whose payload somebody has taken without what travelled with it; or nil. An equal
+-- payload would be taken for it.
 local function field_of_taken(id)
     local entry, _, _, field = job_of(id)
     if entry or not field or not has_entry(field) or kind_of(field) ~= 'h' then
@@ -31,15 +36,16 @@ if (redis.call('HGET', KEYS.records, name) or '') ~= ARGV[2] or (redis.call('ZSC
     return {0, false}
 end
 if ARGV[2] == '' and ARGV[9] and tonumber(ARGV[9]) <= now then
-    -- The first run of a new schedule lies ahead. This call was late, and there may have been such a schedule since.
+    -- The first run of a new schedule lies ahead. This call was late, and there may have been such a schedule
+    -- since.
     return {0, false}
 end
 if not redis.call('ZSCORE', KEYS.timeout_set, withdrawn) and withdrawn ~= '' then
     -- It was moved since the schedule was read: the run would come twice.
     return {-1, false}
 end
--- There must be room for one run: then those that were missed are stored, too. The place of a run that is withdrawn, or that is
--- due and was not moved yet, is free.
+-- There must be room for one run: then those that were missed are stored, too. The place of a run that is
+-- withdrawn, or that is due and was not moved yet, is free.
 local most = ARGV[9] and withdrawn == '' and most_pending() or 0
 local full = most > 0 and is_full(most, job_of(name .. '@' .. ARGV[3]) and 0 or 1)
 if full then

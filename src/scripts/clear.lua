@@ -1,8 +1,9 @@
--- Deletes the pending entries: all of them, if nothing travels with any; otherwise a part, from the head on, and forgets the jobs that
--- they are.
+-- Deletes the pending entries: all of them, if nothing travels with any; otherwise a part, from the head on,
+-- and forgets the jobs that they are.
 -- KEYS   1 timeout set   2 ordered list   3 scratch   4 jobs   5 notes   6 more notes
 -- Reply  {how many are gone, how many are left}
--- Cost   O(log n) for each of 1,000 entries at most; the one with which 1 MB is exceeded is the last. Of all, that of UNLINK
+-- Cost   O(log n) for each of 1,000 entries at most; the one with which 1 MB is exceeded is the last. Of all,
+--        that of UNLINK
 local MOST, BYTES = 1000, 1048576
 local notes = redis.pcall('HLEN', KEYS.notes)
 local length, count = redis.pcall('LLEN', KEYS.ordered_list), redis.pcall('ZCARD', KEYS.timeout_set)

@@ -1,8 +1,9 @@
--- Deletes the payloads of a list: all of them, if nothing travels with any; otherwise a part, from the head on, and forgets the jobs
--- that they are.
+-- Deletes the payloads of a list: all of them, if nothing travels with any; otherwise a part, from the head
+-- on, and forgets the jobs that they are.
 -- KEYS   1 target   2 timeout set   3 jobs   4 notes   5 more notes
 -- Reply  {how many are gone, how many are left}
--- Cost   O(log n) for each of 1,000 payloads at most; the one with which 1 MB is exceeded is the last. Of all, that of UNLINK
+-- Cost   O(log n) for each of 1,000 payloads at most; the one with which 1 MB is exceeded is the last. Of
+--        all, that of UNLINK
 local MOST, BYTES = 1000, 1048576
 local length = redis.pcall('LLEN', KEYS.target)
 if length == 0 then

@@ -1,4 +1,5 @@
--- Tells whether each of the payloads is in a list: in the ordered list (with entry.lua) or in the target (with raw_payload.lua).
+-- Tells whether each of the payloads is in a list: in the ordered list (with entry.lua) or in the target
+-- (with raw_payload.lua).
 -- KEYS   1 list: the ordered list, or the target
 -- ARGV   payloads
 -- Reply  1 or 0; or -1 if they are not among the last ones, and there are others

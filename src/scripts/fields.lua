@@ -2,7 +2,8 @@
 -- KEYS   1 hash: claims, or records of schedules
 -- ARGV   1 the cursor of the last reply, or 0
 -- Reply  {cursor, or '0' at the end, field, field, ...}
--- Cost   O(1) for each: up to about a hundred, and about 1 MB, as the server copies the values with their fields
+-- Cost   O(1) for each: up to about a hundred, and about 1 MB, as the server copies the values with their
+--        fields
 local function read(cursor, count)
     return redis.call('HSCAN', KEYS.hash, cursor, 'COUNT', count)
 end

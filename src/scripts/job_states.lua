@@ -1,13 +1,13 @@
 -- Tells the states of jobs.
--- KEYS   1 timeout set   2 jobs   3 notes   4 target   5 inbox   6 messages   7 retries   8 dead   9 dead messages
---        10 more notes
+-- KEYS   1 timeout set   2 jobs   3 notes   4 target   5 inbox   6 messages   7 retries   8 dead
+--        9 dead messages   10 more notes
 -- ARGV   1.. ids, up to 100
 -- Reply  {for each id a state, and of what it is in: a number, a time in epoch ms, a text
---        'none' 0 0 ''; 'pending' 0 due ''; 'ready' 0 due ''; 'running' attempt, time of its claim, ''; 'waiting' attempts so far, due,
---        last error; 'dead' 0 time of death, reason}
+--        'none' 0 0 ''; 'pending' 0 due ''; 'ready' 0 due ''; 'running' attempt, time of its claim, '';
+--        'waiting' attempts so far, due, last error; 'dead' 0 time of death, reason}
 --        It may end behind any of them
--- Cost   O(log n) for each; and a native scan of the target, if it holds its id and was due, until 10 ms are over. It reads messages
---        of 4 MB, about
+-- Cost   O(log n) for each; and a native scan of the target, if it holds its id and was due, until 10 ms are
+--        over. It reads messages of 4 MB, about
 local MOST_BYTES, BUDGET = 4194304, 10000
 local reply, bytes = {}, 0
 

@@ -1,5 +1,5 @@
--- Counts the pending entries: those in the ordered list, as Redisson does; or of both structures the more, while the list is rebuilt,
--- because due entries leave it before they are moved.
+-- Counts the pending entries: those in the ordered list, as Redisson does; or of both structures the more,
+-- while the list is rebuilt, because due entries leave it before they are moved.
 -- KEYS   1 timeout set   2 ordered list   3 rebuild
 -- Reply  how many
 -- Cost   O(1)

@@ -1,14 +1,17 @@
 -- Stores entries with their due times: all of them or none, and only once however often the call is sent.
--- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call   5 control
--- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
---        3 1 to look whether the number of pending entries is limited, or 0   4.. time in ms, entry, time, entry, ...
--- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false; if the call has
---        looked, 1 if there is a limit or 0}
+-- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
+--        5 control
+-- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock
+--        2 ms for which the receipt is kept
+--        3 1 to look whether the number of pending entries is limited, or 0
+--        4.. time in ms, entry, time, entry, ...
+-- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false;
+--        if the call has looked, 1 if there is a limit or 0}
 --        or {false, why the server refused, 1 if nothing is stored or 0 if the entries are due nevertheless}
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n) per entry
--- When a reply is lost, the call is sent again with the same receipt. The try that comes first is executed and leaves its
--- outcome in the receipt; every other one returns that.
+-- When a reply is lost, the call is sent again with the same receipt. The try that comes first is executed
+-- and leaves its outcome in the receipt; every other one returns that.
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local base = tonumber(ARGV[1]) or now

@@ -1,27 +1,31 @@
--- Offers jobs: entries whose ids are the user's, or entries that are throttled. Only once, however often the call is sent.
+-- Offers jobs: entries whose ids are the user's, or entries that are throttled. Only once, however often the
+-- call is sent.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
 --        5 jobs: id -> first offer, due time, entry   6 scratch   7 control
---        with parts/holder.lua:   8 target   9 inbox   10 messages   11 retries   12 dead letters   13 dead messages
+--        with parts/holder.lua:   8 target   9 inbox   10 messages   11 retries   12 dead letters
+--                                 13 dead messages
 --        14 notes: what travels with jobs   15 more notes   16 rebuild: see parts/list_again.lua
 --        without parts/holder.lua:   8 notes   9 rebuild
 --        and the throttle of each job, if there are any
--- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
---        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'   4 the longest wait of 'debounce' in ms
---        5 ms in which no other job is accepted   6 1 to look whether the number of pending entries is limited, or 0
+-- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock
+--        2 ms for which the receipt is kept
+--        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'
+--        4 the longest wait of 'debounce' in ms   5 ms in which no other job is accepted
+--        6 1 to look whether the number of pending entries is limited, or 0
 --        7.. time in ms, id or '', entry, data or '', time, ...
---        The data: flags of parts/note.lua (1 byte), what the expiry counts from ('0': an epoch, 'n'ow, or '-' if there is none),
---        expiry in ms (6, big-endian), headers
--- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false; 1 if there is a limit,
---        0 if there is none, or false if the call has not looked; for each job, or the first ones, 'stored', 'kept', 'replaced',
---        'running', 'throttled' or 'full', and the due time, the time of the next try, the end of the throttling, epoch ms, or the
---        limit}
+--        The data: flags of parts/note.lua (1 byte), what the expiry counts from ('0': an epoch, 'n'ow, or
+--        '-' if there is none), expiry in ms (6, big-endian), headers
+-- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false;
+--        1 if there is a limit, 0 if there is none, or false if the call has not looked; for each job, or the
+--        first ones, 'stored', 'kept', 'replaced', 'running', 'throttled' or 'full', and the due time, the
+--        time of the next try, the end of the throttling, epoch ms, or the limit}
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
 --        or {false}: nothing is stored, and the script with parts/holder.lua is needed
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
--- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer end; if the id is held
---        and was due, one of the target, until a million elements are looked at in all
--- An entry that is pending under the id of a job, with its payload, is that job, also if its field was deleted
--- by hand.
+-- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer
+--        end; if the id is held and was due, one of the target, until a million elements are looked at in all
+-- An entry that is pending under the id of a job, with its payload, is that job, also if its field was
+-- deleted by hand.
 local max_wait = tonumber(ARGV[4])
 
 local function remembered(outcome)
@@ -191,8 +195,8 @@ local function refuse(i, error, added)
     return {false, error, undone}
 end
 
--- What travels with the job waits for its payload to be claimed. What travelled with the one that it replaces does so no longer.
--- Returns the server's error, or nil.
+-- What travels with the job waits for its payload to be claimed. What travelled with the one that it replaces
+-- does so no longer. Returns the server's error, or nil.
 local function note(change)
     if change.old and kind_of(change.old_field) ~= 'p' then
         remove_note_of(change.id, change.old_field)

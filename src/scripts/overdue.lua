@@ -1,7 +1,8 @@
 -- Tells which queues have entries that have been due for a while, and since when.
 -- KEYS   timeout sets
 -- ARGV   1 for how long, ms
--- Reply  {the server's clock in microseconds, for each of them the score of its head, or false if that is not overdue}
+-- Reply  {the server's clock in microseconds, for each of them the score of its head, or false if that is not
+--        overdue}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) each
 local time = redis.call('TIME')

@@ -1,9 +1,10 @@
 -- Finds out which permissions the user lacks, without using them.
 -- KEYS   none: a key that the user may not touch is to be reported, too
--- ARGV   1 target   2 timeout set   3 ordered list   4 quarantine   5 claims   6 scratch   7 receipt of an offer
---        8 receipt of a return   9 channel of the announcements   10 channel of the transfers   11 rebuild
--- Reply  {what needs a permission, and which commands on which key are missing, ...}; empty if none is, or if the server
---        cannot tell
+-- ARGV   1 target   2 timeout set   3 ordered list   4 quarantine   5 claims   6 scratch
+--        7 receipt of an offer   8 receipt of a return   9 channel of the announcements
+--        10 channel of the transfers   11 rebuild
+-- Reply  {what needs a permission, and which commands on which key are missing, ...}; empty if none is, or if
+--        the server cannot tell
 -- Cost   O(1)
 local missing = {}
 -- Redis 7 and Valkey have it.
@@ -11,8 +12,8 @@ if not redis.acl_check_cmd then
     return missing
 end
 
--- Checks commands with these arguments: the server finds the keys and channels among them. Of CLIENT|KILL, the second word
--- is an argument.
+-- Checks commands with these arguments: the server finds the keys and channels among them. Of CLIENT|KILL,
+-- the second word is an argument.
 local function check(what, commands, ...)
     local names = {}
     for name in string.gmatch(commands, '%S+') do

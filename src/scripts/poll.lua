@@ -2,11 +2,12 @@
 -- KEYS   1 timeout set   2 ordered list   3 quarantine   4 claims   5 scratch   6 jobs
 -- ARGV   1 most entries, 1..1000   2 ms for which claims are kept   3 id of this poll
 --        4 id of an earlier poll whose reply has arrived, or ''
--- Reply  {how many were quarantined, 1 if it came to the end of the list, else 0, 1 if some may be jobs, else 0, entry,
---        score or '', entry, score or '', ...}
+-- Reply  {how many were quarantined, 1 if it came to the end of the list, else 0, 1 if some may be jobs, else
+--        0, entry, score or '', entry, score or '', ...}
 -- Cost   O(log n) per entry. The one with which 1 MB is exceeded is the last
 local BYTES = 1048576
--- What the client does not take comes back as the job that it is. Those that it takes, it forgets: see forget_jobs.lua.
+-- What the client does not take comes back as the job that it is. Those that it takes, it forgets: see
+-- forget_jobs.lua.
 local jobs = redis.pcall('HLEN', KEYS.jobs)
 local are_jobs = type(jobs) == 'number' and math.min(jobs, 1) or 0
 local polled = claimed(ARGV[3])

@@ -1,6 +1,7 @@
--- Takes the entry offered last out of the queue, before it is due, and pushes its payload to the head of a list. Quarantines the
--- malformed ones behind it. Forgets the job that it is.
--- KEYS   1 timeout set   2 ordered list   3 quarantine   4 destination list   5 scratch   6 jobs   7 notes   8 more notes
+-- Takes the entry offered last out of the queue, before it is due, and pushes its payload to the head of a
+-- list. Quarantines the malformed ones behind it. Forgets the job that it is.
+-- KEYS   1 timeout set   2 ordered list   3 quarantine   4 destination list   5 scratch   6 jobs   7 notes
+--        8 more notes
 -- Reply  {how many were quarantined, the payload or false, 1 if there are entries in front of those, else 0}
 -- Cost   O(log n) for each. At most 1,000, and the one with which they exceed 1 MB is the last
 local MOST, BYTES = 1000, 1048576

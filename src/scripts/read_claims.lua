@@ -1,7 +1,8 @@
 -- Reads claims.
 -- KEYS   1 claims
 -- ARGV   1 least age in ms   2 'payloads' | 'ids'   3.. ids, up to 100
--- Reply  {how many of these it looked at, {age in ms, id, kind, what was popped ...}, ...}; or {how many, id, id, ...}
+-- Reply  {how many of these it looked at, {age in ms, id, kind, what was popped ...}, ...}; or {how many, id,
+--        id, ...}
 -- Clock  the server's (TIME)
 -- Cost   O(1) for each. It ends behind the one with which 1 MB is exceeded
 local BYTES = 1048576

@@ -1,9 +1,10 @@
 -- Reads dead letters, the oldest first.
 -- KEYS   1 set: dead letters   2 dead messages: their content
 -- ARGV   1 the score of the last one that was read, or '' to begin   2 its id   3 most letters
--- Reply  {the score and id of the last one it looked at, '' if there are no more; id, score, reason, last error, failures, losses, first claim
---        and death in epoch ms, payload, data of a job or '', id, ...}
--- Cost   O(log n) for each, and O(log n) steps to find the place. It ends behind the one with which 1 MB is exceeded
+-- Reply  {the score and id of the last one it looked at, '' if there are no more; id, score, reason, last
+--        error, failures, losses, first claim and death in epoch ms, payload, data of a job or '', id, ...}
+-- Cost   O(log n) for each, and O(log n) steps to find the place. It ends behind the one with which 1 MB is
+--        exceeded
 local from = behind(ARGV[1], ARGV[2])
 local reply, bytes = {'', ''}, 0
 local found = redis.call('ZRANGE', KEYS.set, from, from + ARGV[3] - 1, 'WITHSCORES')

@@ -1,10 +1,14 @@
 -- Reads a page of the quarantine, from its head or behind what was read before.
 -- KEYS   1 quarantine
--- ARGV   1 most pairs   2.. what was read: how many pairs were in front of it at most; 1 to read on behind it, 0 to read on with it; score;
---        entry; ... First the last one, then the one behind it, if it is known, then those in front of it
--- Reply  {how many pairs are in front of the first one that was not read, how many of these are returned, too, score, entry, ...}
--- Cost   O(1) for each, and a walk from the nearer end for each of a few LRANGE; if pairs have left the list, native scans of what
---        was read before. Up to 500 pairs and a few in front of them, and 1 MB, unless they are longer than those before
+-- ARGV   1 most pairs
+--        2.. what was read: how many pairs were in front of it at most; 1 to read on behind it, 0 to read on
+--        with it; score; entry; ... First the last one, then the one behind it, if it is known, then those in
+--        front of it
+-- Reply  {how many pairs are in front of the first one that was not read, how many of these are returned,
+--        too, score, entry, ...}
+-- Cost   O(1) for each, and a walk from the nearer end for each of a few LRANGE; if pairs have left the list,
+--        native scans of what was read before. Up to 500 pairs and a few in front of them, and 1 MB, unless
+--        they are longer than those before
 local from
 for i = 2, #ARGV, 4 do
     local before, is_behind, score, entry = unpack(ARGV, i, i + 3)
@@ -14,7 +18,8 @@ for i = 2, #ARGV, 4 do
     local at = 2 * before
     local there = redis.call('LRANGE', KEYS.quarantine, at, at + 1)
     if there[1] ~= score or there[2] ~= entry then
-        -- What leaves the list moves the others towards the head. So what is further back has left, and has come again.
+        -- What leaves the list moves the others towards the head. So what is further back has left, and has
+        -- come again.
         at = find_pair(score, entry, at + 2)
     end
     if at then

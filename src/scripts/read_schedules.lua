@@ -1,9 +1,12 @@
 -- Reads schedules, in the order of their next runs, or some of them by their names.
--- KEYS   1 schedules: name -> next run, epoch ms; +inf if there is none   2 records of schedules: name -> record
+-- KEYS   1 schedules: name -> next run, epoch ms; +inf if there is none
+--        2 records of schedules: name -> record
 -- ARGV   1 how many to skip   2 most schedules   3.. only these names, if any are given, up to 100
--- Reply  {clock in ms, 1 if names and records do not agree or 0, name, next run or false, record or false, name, ...}
+-- Reply  {clock in ms, 1 if names and records do not agree or 0, name, next run or false, record or false,
+--        name, ...}
 -- Clock  the server's (TIME)
--- Cost   O(log n) for each, and for those that are skipped. It ends behind the one with which 1 MB is exceeded
+-- Cost   O(log n) for each, and for those that are skipped. It ends behind the one with which 1 MB is
+--        exceeded
 local time = redis.call('TIME')
 local reply, bytes = {time[1] * 1000 + math.floor(time[2] / 1000), 0}, 0
 

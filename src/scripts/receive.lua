@@ -1,27 +1,31 @@
--- Settles deliveries and claims messages, in one call. A lost reply has no effect: the call is sent again with its token,
--- and gets the same reply, without the claims that no longer hold. The reply may have been too long for the link: so it has
--- the first records only, and names the other claims. A try that arrives after a later call has no effect.
+-- Settles deliveries and claims messages, in one call. A lost reply has no effect: the call is sent again
+-- with its token, and gets the same reply, without the claims that no longer hold. The reply may have been
+-- too long for the link: so it has the first records only, and names the other claims. A try that arrives
+-- after a later call has no effect.
 -- KEYS   1 target   2 inbox   3 messages: id -> record   4 leases: id, delivery number -> end, epoch ms
 --        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, clock, results, claims
---        7 dead letters: id -> time, epoch ms   8 dead messages: their content   9 control   10 channel of retries
---        11 timeout set   12 jobs   13 notes: what travels with them   14 more notes
+--        7 dead letters: id -> time, epoch ms   8 dead messages: their content   9 control
+--        10 channel of retries   11 timeout set   12 jobs   13 notes: what travels with them   14 more notes
 -- ARGV   1 id of the receiver   2 token of this call: 16 bytes that begin with the time
 --        3 policy of this receiver: see record.lua
---        4 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead letters)
---        5 eleven numbers, big-endian: seven of four bytes, then four of eight. Most messages; how many deliveries to acknowledge, a; to
---        extend, e; to settle in another way, s; how many of those to acknowledge are jobs that hold their ids, h; of those to extend, j;
---        a random number; most dead letters, or 0; their greatest age in ms, or 0; what the clock showed when this receiver was last
+--        4 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead
+--        letters)
+--        5 eleven numbers, big-endian: seven of four bytes, then four of eight. Most messages; how many
+--        deliveries to acknowledge, a; to extend, e; to settle in another way, s; how many of those to
+--        acknowledge are jobs that hold their ids, h; of those to extend, j; a random number; most dead
+--        letters, or 0; their greatest age in ms, or 0; what the clock showed when this receiver was last
 --        answered, epoch ms, or 0; how many ms later it meant to call
---        6.. a members, e members, then s times: verb, member, ms, reason (of an extension, the id that is held), error; then h times:
---        its number among the a, id; then j times: its number among the e, id
--- Reply  {numbers, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
---        member of the leases, '', ... for claims whose records are not sent}
---        Thirteen numbers of eight bytes, big-endian: clock in ms, when the first lease may be ended and when the first retry is due, epoch
---        ms or -1, 1 if claims have left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead
---        letters removed, dead letters to be sent, messages whose records are gone, messages of a later version, jobs that have expired,
---        1 if keys do not agree or 0, ms for which no more may be claimed or -1
---        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'c' extended, and to be cancelled, 'r' refused; why is in
---        the refusals, one for each `r` in the results.
+--        6.. a members, e members, then s times: verb, member, ms, reason (of an extension, the id that is
+--        held), error; then h times: its number among the a, id; then j times: its number among the e, id
+-- Reply  {numbers, why no message was claimed or '', results of the settlements, refusals..., id, record, id,
+--        record, ... member of the leases, '', ... for claims whose records are not sent}
+--        Thirteen numbers of eight bytes, big-endian: clock in ms, when the first lease may be ended and when
+--        the first retry is due, epoch ms or -1, 1 if claims have left payloads or 0, messages taken back
+--        from lost receivers, messages that became dead letters, dead letters removed, dead letters to be
+--        sent, messages whose records are gone, messages of a later version, jobs that have expired, 1 if
+--        keys do not agree or 0, ms for which no more may be claimed or -1
+--        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'c'
+--        extended, and to be cancelled, 'r' refused; why is in the refusals, one for each `r` in the results.
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each message
 -- What this call finds out.
@@ -49,7 +53,8 @@ local function first_retry()
     return tonumber(redis.call('ZRANGE', KEYS.retries, '0', '0', 'WITHSCORES')[2])
 end
 
--- When the first lease may be ended. `later` says it for the first of those that have ended and are spared for now.
+-- When the first lease may be ended. `later` says it for the first of those that have ended and are spared
+-- for now.
 local function first_end(later)
     local first = first_lease()
     if later and first and first <= now then
@@ -86,8 +91,8 @@ local function reply(counts, left, hold, refused, results, refusals, claims)
     local to_send = string.find(words, 'send') and redis.pcall('ZCOUNT', KEYS.dead, '-inf', '(0')
     local announced = noted.has_room and now or noted.is_retry_earlier and retry_due
     if announced then
-        -- Other receivers sleep until the retry that they know, or until there is room. Without the permission, they look a few
-        -- seconds later.
+        -- Other receivers sleep until the retry that they know, or until there is room. Without the
+        -- permission, they look a few seconds later.
         redis.pcall('PUBLISH', KEYS.channel, string.format('%.0f', announced))
     end
     local recovered, died, trimmed, gone, newer, expired, apart = unpack(counts)

@@ -1,7 +1,8 @@
 -- Gives what receivers have left back to the target, bare, where every taker finds it: what waits for a
--- retry; and, if no receiver was active in the last 10 s, the inbox and the messages whose leases have ended. Up to
--- 1,000 a call, and no more than 4 MB unless one of them is longer.
--- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch   8 jobs   9 notes   10 more notes
+-- retry; and, if no receiver was active in the last 10 s, the inbox and the messages whose leases have ended.
+-- Up to 1,000 a call, and no more than 4 MB unless one of them is longer.
+-- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch   8 jobs   9 notes
+--        10 more notes
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
 -- Reply  {how many went back, how many were looked at: if it is more than 0, there may be others}
 -- Clock  the server's (TIME)
@@ -20,7 +21,8 @@ if tonumber(ARGV[1]) > 0 then
     elseif now - seen < tonumber(ARGV[1]) then
         return {0, 0}
     elseif not silent or silent <= seen or silent > now then
-        -- The server may have been away, or its clock was set: receivers that live have half a minute to show it.
+        -- The server may have been away, or its clock was set: receivers that live have half a minute to show
+        -- it.
         redis.call('HSET', KEYS.control, 'silent', string.format('%.0f', now))
         return {0, 0}
     elseif now - silent < 30000 then
@@ -40,7 +42,8 @@ local ended = redis.call('ZRANGE', KEYS.leases, string.format('%.0f', now), '-in
 local waiting = redis.call('LLEN', KEYS.inbox)
 if is_alive then
     if not seen and not silent and #ended + waiting > 0 then
-        -- The signs of life were deleted by hand. Receivers that live show it until the next call, and this is not one.
+        -- The signs of life were deleted by hand. Receivers that live show it until the next call, and this
+        -- is not one.
         redis.call('HSET', KEYS.control, 'silent', string.format('%.0f', now))
     end
     ended, waiting = {}, 0
@@ -55,7 +58,8 @@ redis.call('HDEL', KEYS.messages, '') -- changes nothing, but fails without the 
 local released, looked_at, bytes = 0, 0, 0
 
 -- Gives back what members of the leases or retries name, if that is still there. Those of the leases name
--- deliveries: an id, and a delivery number. Returns whether that was all of it; if the server refused one, also its error.
+-- deliveries: an id, and a delivery number. Returns whether that was all of it; if the server refused one,
+-- also its error.
 local function release(members, are_deliveries)
     for _, member in ipairs(members) do
         local id = are_deliveries and string.sub(member, 1, 16) or member

@@ -1,10 +1,13 @@
 -- Removes pending entries by their payloads, in a part of the list, and forgets the jobs that they are.
 -- KEYS   1 timeout set   2 list: the ordered list   3 scratch   4 jobs   5 notes   6 more notes
--- ARGV   1 'first': the entry offered first with this payload, if the list is one part | 'all': every entry with one of the payloads
---          | 'all_except': every entry with none of them   2 index from which on the list is searched towards its head, or -1
+-- ARGV   1 'first': the entry offered first with this payload, if the list is one part | 'all': every entry
+--        with one of the payloads
+--          | 'all_except': every entry with none of them
+--          2 index from which on the list is searched towards its head, or -1
 --        3 a text that is no entry   4.. payloads
 -- Reply  {how many entries were removed, the index of the next part, or -1}
--- Cost   reads 10,000 entries at most, and 4 MB of them, unless one is longer; and a native scan of the list from its nearer end
+-- Cost   reads 10,000 entries at most, and 4 MB of them, unless one is longer; and a native scan of the list
+--        from its nearer end
 redis.call('ZCARD', KEYS.timeout_set)
 local which, listed = ARGV[1], {}
 for i = 4, #ARGV do

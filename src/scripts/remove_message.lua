@@ -1,7 +1,9 @@
--- Deletes messages that are in flight or wait for a retry, or lets them be delivered at once; those whose jobs were cancelled end
--- instead. Their deliveries no longer hold.
--- KEYS   1 messages   2 leases   3 retries   4 scratch   5 channel of retries   6 jobs   7 notes   8 more notes
--- ARGV   1 'remove' | 'retry'   2 'any' | 'waiting': only those that wait for a retry, and that are not due if they are to be
+-- Deletes messages that are in flight or wait for a retry, or lets them be delivered at once; those whose
+-- jobs were cancelled end instead. Their deliveries no longer hold.
+-- KEYS   1 messages   2 leases   3 retries   4 scratch   5 channel of retries   6 jobs   7 notes
+--        8 more notes
+-- ARGV   1 'remove' | 'retry'
+--        2 'any' | 'waiting': only those that wait for a retry, and that are not due if they are to be
 --        retried   3.. ids, up to 100
 -- Reply  how many of them it has changed
 -- Clock  the server's (TIME)

@@ -1,9 +1,11 @@
 -- Removes elements of a list by their payloads, in a part of it, and forgets the jobs that they are.
 -- KEYS   1 list: the target   2 scratch   3 timeout set   4 jobs   5 notes   6 more notes
 -- ARGV   1 'all': every element with one of the payloads | 'all_except': every element with none of them
---        2 index from which on the list is searched towards its head, or -1   3 a text that is no payload   4.. payloads
+--        2 index from which on the list is searched towards its head, or -1   3 a text that is no payload
+--        4.. payloads
 -- Reply  {how many elements were removed, the index of the next part, or -1}
--- Cost   reads 10,000 elements at most, and 4 MB of them, unless one is longer; and a native scan of the list from its nearer end
+-- Cost   reads 10,000 elements at most, and 4 MB of them, unless one is longer; and a native scan of the list
+--        from its nearer end
 local listed, except = {}, ARGV[1] == 'all_except'
 for i = 4, #ARGV do
     listed[ARGV[i]] = true

@@ -1,7 +1,9 @@
--- Returns one entry from the quarantine to the queue, with the score it had, behind the entries offered since.
+-- Returns one entry from the quarantine to the queue, with the score it had, behind the entries offered
+-- since.
 -- KEYS   1 timeout set   2 ordered list   3 quarantine   4 channel   5 scratch
 -- ARGV   1 score, or '' if the entry was in the ordered list only   2 entry
--- Reply  {1, the head if this entry is the head now, else false}; or {0, false} if it is not in the quarantine
+-- Reply  {1, the head if this entry is the head now, else false}; or {0, false} if it is not in the
+--        quarantine
 -- Cost   O(log n), and native scans of the quarantine, up to the entry
 redis.call('LLEN', KEYS.ordered_list)
 redis.call('ZRANGE', KEYS.timeout_set, 0, 0)

@@ -1,8 +1,9 @@
 -- Changes the due time of one pending entry.
--- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 more notes   6 ordered list   7 rebuild: see parts/list_again.lua
+-- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 more notes   6 ordered list
+--        7 rebuild: see parts/list_again.lua
 -- ARGV   1 what the time counts from, epoch ms; or 'now': from the server's clock   2 time in ms   3 entry
--- Reply  {the server's clock, epoch ms; the head, if its transfer may have to be started, or false}; or false if the entry
---        is no longer pending
+-- Reply  {the server's clock, epoch ms; the head, if its transfer may have to be started, or false}; or false
+--        if the entry is no longer pending
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n); of an overdue entry, while a large backlog is moved, a native scan of the ordered list
 local now, due = new_due(ARGV[1], ARGV[2])

@@ -1,8 +1,10 @@
 -- Changes the due time of a job that is pending, or waits for a retry.
--- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 target   6 inbox   7 messages   8 retries   9 dead   10 dead messages
---        11 receivers: the channel of retries   12 more notes   13 ordered list   14 rebuild: see parts/list_again.lua
+-- KEYS   1 timeout set   2 channel   3 jobs   4 notes   5 target   6 inbox   7 messages   8 retries   9 dead
+--        10 dead messages   11 receivers: the channel of retries   12 more notes   13 ordered list
+--        14 rebuild: see parts/list_again.lua
 -- ARGV   1 what the time counts from, epoch ms; or 'now': from the server's clock   2 time in ms   3 id
--- Reply  {the due time, epoch ms; the head, if its transfer may have to be started, or false}; or false if there is no such job
+-- Reply  {the due time, epoch ms; the head, if its transfer may have to be started, or false}; or false if
+--        there is no such job
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n); of an overdue job, while a large backlog is moved, a native scan of the ordered list
 local now, due = new_due(ARGV[1], ARGV[2])

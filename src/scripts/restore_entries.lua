@@ -1,6 +1,8 @@
--- Returns polled entries that no caller received to the front of the ordered list, with the due times they had.
+-- Returns polled entries that no caller received to the front of the ordered list, with the due times they
+-- had.
 -- KEYS   1 timeout set   2 ordered list   3 channel   4 receipt: says that this return was done   5 scratch
--- ARGV   1 ms for which the receipt is kept   2.. entry, score or '', entry, score or '', ... in the order of the poll
+-- ARGV   1 ms for which the receipt is kept
+--        2.. entry, score or '', entry, score or '', ... in the order of the poll
 -- Reply  the head, if its transfer may have to be started, or false
 -- Cost   O(log n) per entry
 redis.call('LLEN', KEYS.ordered_list)

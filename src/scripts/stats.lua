@@ -1,8 +1,9 @@
 -- Counts what is in the keys of a queue, and reads what holds its receivers back.
--- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine   5 claims   6 leases   7 retries   8 dead letters   9 control
--- Reply  {pending, in the ordered list, ready, quarantined, claims, overdue, head or false, in flight, waiting for a retry,
---        dead letters, first retry or ended lease or false, 1 if it is paused or 0, the most messages in flight or false, the server's clock in
---        microseconds}
+-- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine   5 claims   6 leases   7 retries
+--        8 dead letters   9 control
+-- Reply  {pending, in the ordered list, ready, quarantined, claims, overdue, head or false, in flight,
+--        waiting for a retry, dead letters, first retry or ended lease or false, 1 if it is paused or 0, the
+--        most messages in flight or false, the server's clock in microseconds}
 -- Clock  the server's (TIME)
 -- Cost   O(log n)
 local time = redis.call('TIME')

@@ -1,15 +1,17 @@
--- Removes the ids of jobs that are no longer pending, nor anything that holds its id, and what travelled with them. Clients that moved
--- or removed the entries have left them, or those who took the payloads.
--- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters   5 dead messages: their content
---        6 notes   7 target   8 inbox   9 messages   10 more notes
+-- Removes the ids of jobs that are no longer pending, nor anything that holds its id, and what travelled with
+-- them. Clients that moved or removed the entries have left them, or those who took the payloads.
+-- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters
+--        5 dead messages: their content   6 notes   7 target   8 inbox   9 messages   10 more notes
 -- ARGV   1 fields to look at, about
--- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
---        not agree, or 0}
+-- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead
+--        letters and their content do not agree, or 0}
 -- Clock  the server's (TIME)
--- Cost   O(1) for each field; no more than about 1 MB of them, or what is read in 10 ms, and then one note; and for the notes the same
---        again; native scans of parts of the target for up to 10 ms. The calls of all clients take about one hundredth of the server's time
--- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to read its field, so a pass
--- looks for those that are due; and for all if there are few, or most ids are stale.
+-- Cost   O(1) for each field; no more than about 1 MB of them, or what is read in 10 ms, and then one note;
+--        and for the notes the same again; native scans of parts of the target for up to 10 ms. The calls of
+--        all clients take about one hundredth of the server's time
+-- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to
+-- read its field, so a pass looks for those that are due; and for all if there are few, or most ids are
+-- stale.
 local REST = 30000 -- ms between two passes
 local FEW = 10000
 local MOST = 500 -- entries that are looked for in one command
@@ -57,7 +59,8 @@ local function place(text)
     return is_cursor(from) and from or '0', tonumber(passed) or 0
 end
 
--- If so, the next call continues here. If it skipped what was read and not checked, each pass would check the same first fields.
+-- If so, the next call continues here. If it skipped what was read and not checked, each pass would check the
+-- same first fields.
 local function has_scanned_long()
     return scan_till and spent() > scan_till
 end
@@ -75,7 +78,8 @@ local function may_be_ready(payload)
         or redis.call('LPOS', KEYS.target, payload, 'RANK', -1, 'MAXLEN', SCANNED)
 end
 
--- How many payloads are in the target or the inbox that are equal to this one; nil if there may be more than are counted.
+-- How many payloads are in the target or the inbox that are equal to this one; nil if there may be more than
+-- are counted.
 local function ready_count(payload)
     if length + waiting > 2 * SCANNED then
         return nil
@@ -167,9 +171,9 @@ local function is_stale(data, field)
     return not field and (has_flag(data, HOLDS) or is_old)
 end
 
--- How many of the first notes of this payload belong to payloads that are gone. Each note of a job that was due, and is not pending, belongs
--- to an equal payload that is ready. If there are more such notes than payloads, the first ones are too many: equal payloads are usually
--- taken in the order of their due times.
+-- How many of the first notes of this payload belong to payloads that are gone. Each note of a job that was
+-- due, and is not pending, belongs to an equal payload that is ready. If there are more such notes than
+-- payloads, the first ones are too many: equal payloads are usually taken in the order of their due times.
 local function surplus(sha1, first, payload)
     local ready = ready_count(payload)
     if not ready then

@@ -1,12 +1,13 @@
--- Pops payloads of several lists without blocking: of the first one as many as it has, then of the next one. A lost reply loses
--- none of them.
+-- Pops payloads of several lists without blocking: of the first one as many as it has, then of the next one.
+-- A lost reply loses none of them.
 -- KEYS   the targets, each followed by the claims of its queue
 -- ARGV   1 'LPOP' | 'RPOP'   2 most payloads, at least 1   3 ms for which claims are kept   4 id of this pop
 --        5... for each target, the id of an earlier pop whose reply has arrived, or ''
--- Reply  {number of a target, how many payloads, payload, ..., number of the next target that had any, ...} in the order of the pops
+-- Reply  {number of a target, how many payloads, payload, ..., number of the next target that had any, ...}
+--        in the order of the pops
 -- Cost   O(1) per payload and per list. The payload with which 1 MB is exceeded is the last
--- What one list needs is checked before it is popped from. If the server refuses a later list, the reply has what was popped until
--- then.
+-- What one list needs is checked before it is popped from. If the server refuses a later list, the reply has
+-- what was popped until then.
 local BYTES = 1048576
 local at_head, most, id = ARGV[1] == 'LPOP', tonumber(ARGV[2]), ARGV[4]
 local reply, taken, bytes = {}, 0, 0

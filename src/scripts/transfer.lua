@@ -1,18 +1,24 @@
 -- Transfers due entries: moves their payloads to the target, earliest due first.
--- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine   5 channel of the transfers
---        6 scratch   7 jobs   8 rebuild: there while due entries may be missing in the ordered list
--- ARGV   1 most entries to move: the client's `transfer_batch`   2 time budget in microseconds; every call gets something done
---        3 id of the client   4 the cursor of the client's last reply, or 0
+-- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine
+--        5 channel of the transfers   6 scratch   7 jobs
+--        8 rebuild: there while due entries may be missing in the ordered list
+-- ARGV   1 most entries to move: the client's `transfer_batch`
+--        2 time budget in microseconds; every call gets something done   3 id of the client
+--        4 the cursor of the client's last reply, or 0
 --        5 ms: peers are not told if the next entry is due within them; 0 to tell
--- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
+-- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of
+--        schedules}
 -- Clock  the server's (TIME)
--- Cost   O(log n) per entry; and a pass over the ordered list, unless the entries are its first, or few. No more than the time
---        budget, or what takes one step longer: of a list that was rebuilt, to read all of it
--- If one entry is due, or few are and the list is short, each of them is removed by an LREM: see transfer/few.lua. So are long
--- entries. Otherwise a call looks for the first due entries in the ordered list, takes out what it finds, moves as many of these
--- as there is time for, and brings the others to the list's front, in the order of their due times, where a later call finds them
--- at once. A pass over the list that takes too long for one call is shared by several. If most entries of a long list are due, the
--- list is rebuilt first, from what is not due: see transfer/rebuild.lua. Only the cursor goes from one call to the next:
+-- Cost   O(log n) per entry; and a pass over the ordered list, unless the entries are its first, or few. No
+--        more than the time budget, or what takes one step longer: of a list that was rebuilt, to read all of
+--        it
+-- If one entry is due, or few are and the list is short, each of them is removed by an LREM: see
+-- transfer/few.lua. So are long entries. Otherwise a call looks for the first due entries in the ordered
+-- list, takes out what it finds, moves as many of these as there is time for, and brings the others to the
+-- list's front, in the order of their due times, where a later call finds them at once. A pass over the list
+-- that takes too long for one call is shared by several. If most entries of a long list are due, the list is
+-- rebuilt first, from what is not due: see transfer/rebuild.lua. Only the cursor goes from one call to the
+-- next:
 --
 --   cursor  meaning                what the call does              next cursor
 --   ------  ---------------------  ------------------------------  -------------------------------------
@@ -44,11 +50,11 @@
 --   -R      the list was rebuilt   reads the whole list, and       -R; p, if it has too many bytes for that;
 --                                  moves the first due entries     0, if all were moved
 --
--- p does not count what was moved. n also counts due entries that are not in the list at all. R is REBUILD. If a call
--- of a pass can move nothing else, it moves the first due entry by an LREM: the first call, and others if the list is not too long.
--- Nothing relies on the cursor: a wrong one only costs time.
--- Everything is read and checked before the first write, because Redis keeps what was written before an error: see
--- parts/permitted.lua. Few entries are moved first, and moved back if the server refuses the rest.
+-- p does not count what was moved. n also counts due entries that are not in the list at all. R is REBUILD.
+-- If a call of a pass can move nothing else, it moves the first due entry by an LREM: the first call, and
+-- others if the list is not too long. Nothing relies on the cursor: a wrong one only costs time.
+-- Everything is read and checked before the first write, because Redis keeps what was written before an
+-- error: see parts/permitted.lua. Few entries are moved first, and moved back if the server refuses the rest.
 local PASS_PART, PASS_WIDTH, PASS_TIME = 50, 4, 2.4 -- a pass over a long list: see `wide`
 local PORTION = 500 -- entries: see `move_rebuilt`
 
@@ -62,9 +68,9 @@ if math.abs(cursor) >= REBUILD then
 end
 cursor = math.max(-length, math.min(cursor, length))
 
--- A pass over a long list looks for one PASS_PARTth of it, but for no more than PASS_WIDTH times as many entries as are
--- moved at once, and its calls take up to PASS_TIME budgets. Otherwise most of the time would be spent on many short
--- searches.
+-- A pass over a long list looks for one PASS_PARTth of it, but for no more than PASS_WIDTH times as many
+-- entries as are moved at once, and its calls take up to PASS_TIME budgets. Otherwise most of the time would
+-- be spent on many short searches.
 local wide = math.max(most, math.min(most * PASS_WIDTH, math.floor(length / PASS_PART)))
 local pass_time = wide > most and budget * PASS_TIME or budget
 
@@ -139,7 +145,8 @@ local function move_rebuilt()
     local all_gone, all_quarantined = 0, 0
     local at, ended
     repeat
-        -- Nothing is looked for in an empty list: then entries are moved while the processor has them in its cache.
+        -- Nothing is looked for in an empty list: then entries are moved while the processor has them in its
+        -- cache.
         local portion = length > 0 and most or math.min(PORTION, most - all_gone)
         search = new_search(length, due_count - all_gone)
         read_due(search, portion)
@@ -183,8 +190,8 @@ local function begin()
         ahead = ahead + 1
     end
     move_found(at, ended == 'few' and 'searched' or ended == 'end' and 'absent' or nil)
-    -- If most of those that were found are the first ones, the list is nearly in their order, and the next call begins again.
-    -- Otherwise the next ones are farther behind, and this was the start of a pass.
+    -- If most of those that were found are the first ones, the list is nearly in their order, and the next
+    -- call begins again. Otherwise the next ones are farther behind, and this was the start of a pass.
     return ended == 'time' and (ahead == 0 or ahead * 2 < #search.found) and at - gone or 0
 end
 
@@ -192,8 +199,8 @@ local function move_from_front()
     read_due(search, most)
     local at, ended = search_front(search, pass_time)
     if ended == 'sparse' then
-        -- The calls of the pass have put them there one after the other. Once all of them are looked for, they are in the order of
-        -- their due times; as many as there is time for, on a slow server.
+        -- The calls of the pass have put them there one after the other. Once all of them are looked for,
+        -- they are in the order of their due times; as many as there is time for, on a slow server.
         read_due(search, math.min(-cursor, math.floor(#search.due * pass_time / (4 * spent()))))
         at, ended = search_front(search, pass_time, math.min(-cursor, PASS_WIDTH * most))
     end

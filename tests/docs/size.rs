@@ -1,7 +1,7 @@
 //! The sizes that CONTRIBUTING.md sets: of files, and of lines of comments, which rustfmt leaves as they are.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::architecture::{CLI, CODEC, REDELAY, TESTING, production_code, sources};
 
@@ -23,7 +23,7 @@ fn files_are_short() {
 /// The text of a comment that could be wrapped: neither a table nor an example, and of more than one word.
 fn prose(line: &str) -> Option<&str> {
     let text = line.trim_start();
-    let text = ["///", "//!", "//"].iter().find_map(|mark| text.strip_prefix(mark))?.trim();
+    let text = ["///", "//!", "//", "--"].iter().find_map(|mark| text.strip_prefix(mark))?.trim();
     (!text.starts_with('|') && text.contains(' ')).then_some(text)
 }
 
@@ -35,6 +35,17 @@ fn the_front_page_is_short() {
     assert!(lines <= 140, "README.md has {lines} lines");
 }
 
+fn lua(folder: &Path, found: &mut Vec<PathBuf>) {
+    for file in fs::read_dir(folder).expect("the scripts") {
+        let file = file.expect("a file").path();
+        if file.is_dir() {
+            lua(&file, found);
+        } else if file.extension().is_some_and(|extension| extension == "lua") {
+            found.push(file);
+        }
+    }
+}
+
 #[test]
 fn comments_fit() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -42,6 +53,7 @@ fn comments_fit() {
     for folder in ["src", "crates", "tests", "compat", "benches", "examples"] {
         sources(&root.join(folder), &mut files);
     }
+    lua(&root.join("src/scripts"), &mut files);
     let (mut seen, mut wide) = (0, Vec::new());
     for file in files {
         let text = fs::read_to_string(&file).expect("a source");

@@ -204,6 +204,20 @@ fn seeded_plans() {
     }
 }
 
+#[test]
+fn plans_with_a_large_backlog() {
+    let plan = |seed| Plan::of_seed(seed).with_large_backlog();
+    let seeds = seeds(0..600).filter(|seed| plan(*seed).is_some()).take(6);
+    let (good, bad) = run_all(seeds, |seed| {
+        let plan = plan(seed).expect("it suits");
+        run("plans_with_a_large_backlog", seed, &plan, rig::run(&plan))
+    });
+    let rebuilt = good.iter().filter(|report| report.zmscores > 0).count();
+    println!("{} plans; in {rebuilt}, the list was rebuilt since the server was started last", good.len());
+    assert!(bad.is_empty(), "{bad:?}");
+    assert!(rebuilt > 0 || variable("REDELAY_SEED").is_some());
+}
+
 /// How often each of [`DEEDS`] was done.
 fn deeds(good: &[Report]) -> [usize; DEEDS.len()] {
     let receiving = good.iter().filter(|report| report.received > 0).count();

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::TryStreamExt;
 use redelay::delayed_queue::EntryFormat;
-use redelay::inspector::{Cursor, Happening, Happenings, Inspector, Role};
+use redelay::inspector::{Cursor, Happening, Happenings, Inspector, ReadyPayload, Role};
 use redelay::{Client, ErrorKind, Result, codec};
 use redelay_fixture::{Cluster, Server, redis, until};
 use redelay_support::{
@@ -290,6 +290,36 @@ async fn nothing_ready_is_passed_over_while_others_take() {
     }
     let stayed: BTreeSet<_> = all.iter().copied().skip(taken).collect();
     assert!(stayed.iter().all(|n| seen.iter().filter(|seen| *seen == n).count() == 1), "once each");
+}
+
+/// A page of 1,000 is read by several commands, and payloads are taken between them.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_ready_is_passed_over_within_a_page() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let (inspector, queue) = (client.inspector(), client.blocking_queue("q", codec::Long));
+    soon(queue.offer_all(&Vec::from_iter(0..3_000))).await.unwrap();
+    let number = |ready: &ReadyPayload| str::from_utf8(&ready.payload).unwrap().parse().unwrap();
+    let taking = async {
+        for next in (3_000..).step_by(3) {
+            soon(queue.poll_many(3)).await.unwrap();
+            soon(queue.offer_all(&[next, next + 1, next + 2])).await.unwrap();
+        }
+    };
+    let reading = async {
+        for count in [2, 3, 5, 40, 1_000].into_iter().cycle().take(100) {
+            let page = soon(inspector.ready("q", None, count)).await.unwrap();
+            let page: Vec<i64> = page.iter().map(number).collect();
+            assert_eq!(page.len(), count);
+            assert!(page.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{count}: {page:?}");
+        }
+    };
+    tokio::select! {
+        () = taking => unreachable!("there is always more"),
+        () = reading => {}
+    }
+    let first = soon(inspector.ready("q", None, 1)).await.unwrap();
+    assert!(number(&first[0]) > 50, "many were taken: {first:?}");
 }
 
 /// A reply that begins with one of these words is a message to the client library.

@@ -137,20 +137,20 @@ impl Dispatcher {
     }
 
     pub(super) fn blocked_mut(&mut self, tier: Tier) -> Option<&mut BlockedPop> {
-        self.slot_mut(tier).as_mut()
+        self.of_tier(tier).as_mut()
     }
 
-    fn slot_mut(&mut self, tier: Tier) -> &mut Option<BlockedPop> {
+    fn of_tier(&mut self, tier: Tier) -> &mut Option<BlockedPop> {
         match tier {
             Tier::Hot => &mut self.hot,
             Tier::Cold => &mut self.cold,
         }
     }
 
-    /// Removes a blocked pop that has ended. The lists that it held up are reviewed: unclaimed payloads can
+    /// Removes a blocked pop that has ended. The lists that it held up are reviewed: undelivered payloads can
     /// return now, and lists can go to the other pop. Lists with waiters are blocked on again.
     pub(super) fn take_blocked(&mut self, tier: Tier) -> Option<BlockedPop> {
-        let pop = self.slot_mut(tier).take()?;
+        let pop = self.of_tier(tier).take()?;
         if tier == Tier::Cold {
             self.cold_lists = pop.keys.clone();
             self.leave_cold();

@@ -35,7 +35,7 @@ pub(super) struct List {
     pub(super) follow_ups: FollowUps,
     /// Popped payloads without a taker, in the order in which they were popped. They go to the next taker, or
     /// back to the list as soon as no pop is in flight that would overtake them.
-    pub(super) unclaimed: BTreeMap<u64, Bytes>,
+    pub(super) undelivered: BTreeMap<u64, Bytes>,
 }
 
 impl List {

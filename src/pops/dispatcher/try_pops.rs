@@ -62,12 +62,12 @@ impl Dispatcher {
         let blocked_in = list.blocked_in;
         if list.waiting.is_empty() {
             if list.is_busy() || blocked_in.is_some() {
-            } else if list.unclaimed.is_empty() {
+            } else if list.undelivered.is_empty() {
                 self.lists.remove(keys);
                 self.hot_lists.remove(keys);
             } else {
                 list.content = Content::Returning;
-                let payloads = std::mem::take(&mut list.unclaimed).into_values().collect();
+                let payloads = std::mem::take(&mut list.undelivered).into_values().collect();
                 self.actions.push(Action::ReturnToList { keys: keys.clone(), payloads });
             }
             // A payload that the blocked pop got from this list would have no taker.
@@ -75,8 +75,8 @@ impl Dispatcher {
         }
         let others_blocked = if list.tier == Tier::Hot { is_hot } else { is_cold };
         let Demand { at_once, alone, expired, .. } = list.demand;
-        // A taker that wants something at once waits until the unclaimed payloads are complete.
-        let at_once = at_once.saturating_sub(list.unclaimed.len() as u128);
+        // A taker that wants something at once waits until the undelivered payloads are complete.
+        let at_once = at_once.saturating_sub(list.undelivered.len() as u128);
         let alone = alone.min(TRY_POP_LIMIT) as u128;
         let count = match list.content {
             Content::Returning => 0,

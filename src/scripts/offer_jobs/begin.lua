@@ -1,5 +1,6 @@
--- The beginning of `offer_jobs`, which makes the usual call: it offers one job, of which nothing is stored, and whose payload no
--- other job with data has. To create the functions for everything else would take longer than such a call.
+-- The beginning of `offer_jobs`, which makes the usual call: it offers one job, of which nothing is stored,
+-- and whose payload no other job with data has. To create the functions for everything else would take longer
+-- than such a call.
 -- Provides  now, base, policy
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)

@@ -12,8 +12,8 @@ local function is_behind(one, other)
     return #one > #other
 end
 
--- Returns the rank of the first member behind this score and member, which need not be there any more; 0 if the
--- score is ''.
+-- Returns the rank of the first member behind this score and member, which need not be there any more; 0 if
+-- the score is ''.
 local function behind(score, member)
     if score == '' then
         return 0

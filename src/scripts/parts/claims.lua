@@ -1,7 +1,8 @@
--- Keeps copies of what pops took, until their replies have arrived. A part of every script that pops and replies.
+-- Keeps copies of what pops took, until their replies have arrived. A part of every script that pops and
+-- replies.
 -- Provides  claimed, claim, unclaim
--- The claims of a queue are the fields of one hash, by the ids of the pops: {kind, epoch ms, list of what was popped}. A
--- pop whose reply is lost is sent again with its id, and returns what the first try took.
+-- The claims of a queue are the fields of one hash, by the ids of the pops: {kind, epoch ms, list of what was
+-- popped}. A pop whose reply is lost is sent again with its id, and returns what the first try took.
 
 -- Returns what an earlier try of this pop took, or false if there was none.
 local function claimed(id)
@@ -9,8 +10,8 @@ local function claimed(id)
     return copy and cmsgpack.unpack(copy)[3]
 end
 
--- Claims what is going to be popped, and forgets the claim `earlier`, whose reply has arrived. These are the first writes.
--- HDEL is the first of all: it needs no memory, so takers can empty a server that is full.
+-- Claims what is going to be popped, and forgets the claim `earlier`, whose reply has arrived. These are the
+-- first writes. HDEL is the first of all: it needs no memory, so takers can empty a server that is full.
 local function claim(id, earlier, kind, payloads, ms)
     redis.call('HDEL', KEYS.claims, earlier)
     local time = redis.call('TIME')

@@ -1,4 +1,5 @@
--- The clock of a script with a time budget. A part of such scripts; it comes early, because the time starts here.
+-- The clock of a script with a time budget. A part of such scripts; it comes early, because the time starts
+-- here.
 -- Provides  spent
 -- Uses      now of parts/now.lua
 

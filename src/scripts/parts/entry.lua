@@ -20,8 +20,8 @@ local function payload_of(entry)
 end
 
 local find, byte = string.find, string.byte
--- Returns false if the entry cannot have this payload. Its lengths and its last bytes usually show that, and no string is
--- created for each payload.
+-- Returns false if the entry cannot have this payload. Its lengths and its last bytes usually show that, and
+-- no string is created for each payload.
 local function may_have(entry, payload)
     local before, to_payload = #entry - #payload, 9 + (byte(entry, 1) or 0)
     if before <= to_payload then

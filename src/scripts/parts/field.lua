@@ -1,13 +1,15 @@
 -- The fields of the hash of jobs. A part of the scripts about jobs.
--- Provides  AHEAD, claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message, is_newer_field
+-- Provides  AHEAD, claimed_field, kind_of, first_of, due_of, entry_of, message_of, has_entry, is_of_message,
+--           is_newer_field
 -- The hash of jobs has for each id a field, which begins with its kind:
---   'p'  a job whose id is free once it is due   'd'  the same, with data (see parts/note.lua), until a receiver claims it
+--   'p'  a job whose id is free once it is due
+--   'd'  the same, with data (see parts/note.lua), until a receiver claims it
 --   'h'  a job that holds its id until it is done: it is pending, or its payload is ready
 --   'm'  the same, once a receiver has claimed it   'c'  the same, once somebody has asked to cancel it
--- Then: when the job was offered first (epoch ms, 6 bytes, big-endian), when its entry was due at first (like that); and of 'm' and
--- 'c', the id of the message, of the others the entry. A client that moved or removed the entry may have left the field, so it counts
--- only while the entry is pending, or what parts/holder.lua says of 'h', 'm' and 'c' holds. To reschedule a job changes its score alone,
--- unless it has data.
+-- Then: when the job was offered first (epoch ms, 6 bytes, big-endian), when its entry was due at first (like
+-- that); and of 'm' and 'c', the id of the message, of the others the entry. A client that moved or removed
+-- the entry may have left the field, so it counts only while the entry is pending, or what parts/holder.lua
+-- says of 'h', 'm' and 'c' holds. To reschedule a job changes its score alone, unless it has data.
 -- ms by which the clock of a Java client that moves entries may be ahead
 local AHEAD = 600000
 

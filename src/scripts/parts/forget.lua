@@ -1,8 +1,10 @@
--- Forgets jobs whose entries are removed before they are due, and what travels with them: it would travel with an equal payload that is
--- offered later. A part of the scripts that remove entries, behind parts/field and parts/note.
+-- Forgets jobs whose entries are removed before they are due, and what travels with them: it would travel
+-- with an equal payload that is offered later. A part of the scripts that remove entries, behind parts/field
+-- and parts/note.
 -- Provides  jobs_of, forget
 
--- The jobs with these entries: their ids, and their fields. Fails, before the first write, if what travels with one may not be removed.
+-- The jobs with these entries: their ids, and their fields. Fails, before the first write, if what travels
+-- with one may not be removed.
 local function jobs_of(entries)
     local count, notes = redis.pcall('HLEN', KEYS.jobs), redis.pcall('HLEN', KEYS.notes)
     local ids, fields, travels = {}, {}, false

@@ -1,10 +1,10 @@
--- Forgets the jobs that ready payloads were, once these are removed: what travels with them would travel with equal payloads that are
--- offered later. A part of the scripts that remove payloads, behind parts/travelling.
+-- Forgets the jobs that ready payloads were, once these are removed: what travels with them would travel with
+-- equal payloads that are offered later. A part of the scripts that remove payloads, behind parts/travelling.
 -- Provides  time_of_jobs, forget_ready
 local AT_ONCE = 1000 -- payloads for which notes are read
 
--- The time, epoch ms, if any payload may be a job, and nil otherwise. Fails, before the first write, if jobs may not be forgotten.
--- Changes nothing.
+-- The time, epoch ms, if any payload may be a job, and nil otherwise. Fails, before the first write, if jobs
+-- may not be forgotten. Changes nothing.
 local function time_of_jobs()
     local count = redis.pcall('HLEN', KEYS.notes)
     if count == 0 then
@@ -31,7 +31,8 @@ local function forget_some(payloads, now)
     end
 end
 
--- Of equal payloads, the jobs that were due first are gone. `now` is that time. What the server refuses is left to a sweep.
+-- Of equal payloads, the jobs that were due first are gone. `now` is that time. What the server refuses is
+-- left to a sweep.
 local function forget_ready(payloads, now)
     for first = 1, #payloads, AT_ONCE do
         local some = {unpack(payloads, first, math.min(first + AT_ONCE - 1, #payloads))}

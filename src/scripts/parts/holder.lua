@@ -1,6 +1,7 @@
--- Finds what holds the id of a job that is not pending any more. A part of the scripts about jobs, behind parts/entry, parts/field
--- and parts/note.
--- Provides  KNOWS_HOLDERS, has_scanned_much, holder_of, is_stale, check_holder, remove_holder_note, remove_holder
+-- Finds what holds the id of a job that is not pending any more. A part of the scripts about jobs, behind
+-- parts/entry, parts/field and parts/note.
+-- Provides  KNOWS_HOLDERS, has_scanned_much, holder_of, is_stale, check_holder, remove_holder_note,
+--           remove_holder
 local KNOWS_HOLDERS = true
 -- elements of lists that one call searches, about
 local MUCH = 1000000
@@ -11,9 +12,9 @@ local function has_scanned_much()
     return scanned > MUCH
 end
 
--- {state: 'ready', 'running', 'waiting' or 'dead'; at: when it was due, or its retry is, epoch ms; first: time of the first offer; and
--- what it is}; or nil if the field is stale. Whether a payload is ready is a native scan of the target. An entry that was not due
--- has been removed, and an equal payload is another one.
+-- {state: 'ready', 'running', 'waiting' or 'dead'; at: when it was due, or its retry is, epoch ms; first:
+-- time of the first offer; and what it is}; or nil if the field is stale. Whether a payload is ready is a
+-- native scan of the target. An entry that was not due has been removed, and an equal payload is another one.
 local function holder_of(id, field, now)
     if not field then
         return nil
@@ -34,19 +35,22 @@ local function holder_of(id, field, now)
             return holder
         end
         holder.state = 'dead'
-        -- Its content is the letter. The set of letters may have been deleted by hand, and is soon complete again.
+        -- Its content is the letter. The set of letters may have been deleted by hand, and is soon complete
+        -- again.
         return redis.call('HEXISTS', KEYS.dead_messages, holder.message) == 1 and holder
     end
 end
 
--- Whether the payload is gone whose entry this field names, and what travels with it waits for nobody. Nothing is pending under the id,
--- and nothing holds it. Without a hold, the payload may be ready once it was due.
+-- Whether the payload is gone whose entry this field names, and what travels with it waits for nobody.
+-- Nothing is pending under the id, and nothing holds it. Without a hold, the payload may be ready once it was
+-- due.
 local function is_stale(field, now)
     local kind = has_entry(field) and kind_of(field)
     return kind == 'h' or kind == 'd' and due_of(field) > now + AHEAD
 end
 
--- Fails, before the first write, if the message may not be removed. Changes nothing. The permission may be for some keys only.
+-- Fails, before the first write, if the message may not be removed. Changes nothing. The permission may be
+-- for some keys only.
 local function check_holder(holder)
     if holder.state == 'waiting' then
         redis.call('ZREM', KEYS.retries, '')

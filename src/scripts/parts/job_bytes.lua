@@ -1,4 +1,5 @@
--- What is stored of a job: its field in the hash of jobs, and its data. A part of the scripts about jobs, in front of the others.
+-- What is stored of a job: its field in the hash of jobs, and its data. A part of the scripts about jobs, in
+-- front of the others.
 -- Provides  packed_time, field_of, data_of
 -- parts/field.lua and parts/note.lua say what the bytes mean. Times are epoch ms.
 

@@ -1,8 +1,8 @@
 -- Reads the content of dead letters. A part of the scripts that do so.
 -- Provides  letter_of
 
--- {reason, error, failures, losses, first claim and death in epoch ms, delivery number, payload}, and the data of a job that has any;
--- nil if there is none, or if another program wrote it.
+-- {reason, error, failures, losses, first claim and death in epoch ms, delivery number, payload}, and the
+-- data of a job that has any; nil if there is none, or if another program wrote it.
 local function letter_of(content)
     local ok, letter = pcall(cmsgpack.unpack, content or '')
     if not ok or type(letter) ~= 'table' or (#letter ~= 8 and #letter ~= 9) then

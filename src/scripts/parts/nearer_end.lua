@@ -1,8 +1,8 @@
--- Finds the end of the ordered list that a job is nearer to, from which LREM scans. A part of the scripts that remove
--- jobs, behind parts/field.
+-- Finds the end of the ordered list that a job is nearer to, from which LREM scans. A part of the scripts
+-- that remove jobs, behind parts/field.
 -- Provides  nearer_end
--- The list is in the order in which entries were stored. A job that was replaced lies further back than its first offer says, but
--- its field has the due time of its present entry. A wrong answer only costs time.
+-- The list is in the order in which entries were stored. A job that was replaced lies further back than its
+-- first offer says, but its field has the due time of its present entry. A wrong answer only costs time.
 local YOUNG = 1000 -- most jobs that are removed are among the last ones
 
 -- The field of the job at an index of the list, if it is one.
@@ -14,7 +14,8 @@ local function field_at(index)
     end
 end
 
--- The count for LREM: 1 from the head, -1 from the tail. From the head only if both times of the field are early.
+-- The count for LREM: 1 from the head, -1 from the tail. From the head only if both times of the field are
+-- early.
 local function nearer_end(field)
     local length = redis.pcall('LLEN', KEYS.ordered_list)
     if type(length) ~= 'number' or length < 2 * YOUNG then

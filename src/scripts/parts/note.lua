@@ -1,11 +1,14 @@
--- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind parts/field.
--- Provides  HOLDS, DISCARDED, is_data, due_in, id_in, has_flag, without_hold, expires_in, without_expiry, entry_with, check_notes, most_forgotten, first_note,
---           next_notes, add_note, remove_first_note, last_note, remove_note, remove_note_of, move_note
--- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a job waits in a hash
--- under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of their due times: the hash has the data of
--- the one that is due first, behind '1' if there are others, and '0' otherwise. Those are in a sorted set, whose members all have
--- the score 0: the SHA-1, and the data. The data is: due time (epoch ms, 6 bytes, big-endian), length of the id (1), id, flags (1),
--- time of the offer (6), when it expires (6; 0 if it does not), headers.
+-- Keeps what travels with a job until a receiver claims its payload. A part of the scripts about jobs, behind
+-- parts/field.
+-- Provides  HOLDS, DISCARDED, is_data, due_in, id_in, has_flag, without_hold, expires_in, without_expiry,
+--           entry_with, check_notes, most_forgotten, first_note, next_notes, add_note, remove_first_note,
+--           last_note, remove_note, remove_note_of, move_note
+-- The list of ready payloads has nothing but payloads, and anybody may have moved one there. So the data of a
+-- job waits in a hash under the SHA-1 of its payload, in hex. Equal payloads become ready in the order of
+-- their due times: the hash has the data of the one that is due first, behind '1' if there are others, and
+-- '0' otherwise. Those are in a sorted set, whose members all have the score 0: the SHA-1, and the data. The
+-- data is: due time (epoch ms, 6 bytes, big-endian), length of the id (1), id, flags (1), time of the offer
+-- (6), when it expires (6; 0 if it does not), headers.
 -- The flags are: 1, it holds its id; 2, it is discarded if it expires, and otherwise becomes a dead letter.
 local HOLDS, DISCARDED = 1, 2
 local MOST_SKIPPED = 1000
@@ -72,13 +75,15 @@ local function most_forgotten()
     return redis.pcall('HLEN', KEYS.notes) == 0 and math.huge or 1200
 end
 
--- The data of the first one of equal payloads, or nil if another program wrote it or there is none, and whether there are others.
+-- The data of the first one of equal payloads, or nil if another program wrote it or there is none, and
+-- whether there are others.
 local function first_note(known)
     local data = known and string.sub(known, 2)
     return data and is_data(data) and data or nil, known and string.byte(known) == 49
 end
 
--- The data of up to `count` notes of this payload that come after this one, or of the first ones if there is none.
+-- The data of up to `count` notes of this payload that come after this one, or of the first ones if there is
+-- none.
 local function next_notes(sha1, data, count)
     local from = data and '(' .. sha1 .. data or '[' .. sha1
     local datas, some = {}, count
@@ -131,8 +136,8 @@ local function begin_of(due, id)
     return packed_time(due) .. string.char(#id) .. id
 end
 
--- The later note of this payload that is of this job, due at this time, and holds its id or does not; the last one that was offered, if
--- there are several; or nil.
+-- The later note of this payload that is of this job, due at this time, and holds its id or does not; the
+-- last one that was offered, if there are several; or nil.
 local function last_note(sha1, due, id, holds)
     local begin, last, offered = sha1 .. begin_of(due, id), nil, nil
     for _, member in ipairs(redis.call('ZRANGE', KEYS.more_notes, '(' .. begin .. '\255', '[' .. begin, 'BYLEX', 'REV', 'LIMIT', 0, 16)) do
@@ -147,8 +152,9 @@ local function last_note(sha1, due, id, holds)
     return last
 end
 
--- Removes the note of the job with this payload that is or was due at this time, and holds its id or does not: the last one, if it was
--- offered again for the same time before its payload was claimed. Returns its data, or nil.
+-- Removes the note of the job with this payload that is or was due at this time, and holds its id or does
+-- not: the last one, if it was offered again for the same time before its payload was claimed. Returns its
+-- data, or nil.
 local function remove_note(payload, due, id, holds)
     local sha1 = redis.sha1hex(payload)
     local first, has_others = first_note(redis.call('HGET', KEYS.notes, sha1))
@@ -173,7 +179,8 @@ local function remove_note_of(id, field)
     return remove_note(string.sub(entry, 10 + string.byte(entry)), due_of(field), id, kind_of(field) == 'h')
 end
 
--- The pending job of this id, with this field, is due at another time: its field and its note say so. This is the first write.
+-- The pending job of this id, with this field, is due at another time: its field and its note say so. This is
+-- the first write.
 local function move_note(id, field, due)
     local entry, kind = entry_of(field), kind_of(field)
     if kind == 'p' then

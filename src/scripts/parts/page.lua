@@ -1,9 +1,9 @@
 -- Reads a part of a list whose bytes are bounded. A part of the scripts that read lists in pages.
 -- Provides  add_page
 
--- Adds to the reply what a list of this length has from an index on, towards its head or its tail: up to so many
--- elements, and about a megabyte, but the first `least` of them however long they are. `read` calls LRANGE with two
--- indexes. Returns the reply.
+-- Adds to the reply what a list of this length has from an index on, towards its head or its tail: up to so
+-- many elements, and about a megabyte, but the first `least` of them however long they are. `read` calls
+-- LRANGE with two indexes. Returns the reply.
 local function add_page(reply, length, read, at, is_back, most, least)
     local BYTES, count_read = 1048576, 0
     -- The length of the elements is known when they have been read: first a few, then eight times as many.

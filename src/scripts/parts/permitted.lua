@@ -1,7 +1,7 @@
 -- Finds a missing permission before the first write. A part of the scripts that write with several commands.
 -- Provides  ensure_permitted
--- Redis checks permissions command by command, and keeps what a script wrote before a refusal. So a script first runs the
--- commands that it is going to need on its scratch key, which is absent before and after.
+-- Redis checks permissions command by command, and keeps what a script wrote before a refusal. So a script
+-- first runs the commands that it is going to need on its scratch key, which is absent before and after.
 -- The first command needs no memory, and from then on no command is refused for lack of it.
 local function ensure_permitted(commands, pushes)
     redis.call('LTRIM', KEYS.scratch, 1, 0)

@@ -1,4 +1,5 @@
--- Takes the place of entry.lua where a script for entries works on the target list, which holds bare payloads.
+-- Takes the place of entry.lua where a script for entries works on the target list, which holds bare
+-- payloads.
 -- Provides  payload_of, may_have
 
 local function payload_of(element)

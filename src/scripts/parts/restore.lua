@@ -1,8 +1,9 @@
 -- Returns polled entries to the queue. A part of the scripts that do so.
 -- Provides  restore
 
--- Puts pairs of entry and score or '' in front of the ordered list, in their order, with the due times they had. Returns
--- the head if it is one of them now, else false. The script has ensured that the commands are permitted.
+-- Puts pairs of entry and score or '' in front of the ordered list, in their order, with the due times they
+-- had. Returns the head if it is one of them now, else false. The script has ensured that the commands are
+-- permitted.
 local function restore(pairs)
     local restored = {}
     for i = #pairs - 1, 1, -2 do

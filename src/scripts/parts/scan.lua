@@ -3,8 +3,8 @@
 -- Provides  scan
 
 -- Reads about `most` fields from the cursor on, and about a megabyte, unless one value is longer; fewer, once
--- `is_late` says so, if there is such a function. `read` calls HSCAN with a cursor and a count. Returns a list
--- of fields and values, and the next cursor, which is '0' at the end.
+-- `is_late` says so, if there is such a function. `read` calls HSCAN with a cursor and a count. Returns a
+-- list of fields and values, and the next cursor, which is '0' at the end.
 local function scan(read, cursor, most, is_late)
     local BYTES, TRIES, MOST = 1048576, 200, 32
     local found, bytes, count, longest = {}, 0, 1, 1

@@ -4,9 +4,9 @@ local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 local SEARCHED = 10000 -- elements that one call searches
 local SEARCHED_BYTES = 4194304 -- and their bytes, unless they are longer than those before
 
--- Shows the elements to `look` with their positions, from one on towards the head, until it returns true: what is taken or offered
--- meanwhile moves none of the others past the next call. Returns where that is to go on, or -1 at the head: a
--- little earlier, for what is put in front.
+-- Shows the elements to `look` with their positions, from one on towards the head, until it returns true:
+-- what is taken or offered meanwhile moves none of the others past the next call. Returns where that is to go
+-- on, or -1 at the head: a little earlier, for what is put in front.
 local function search(at, look)
     local length = redis.call('LLEN', KEYS.list)
     if at < 0 or at >= length then

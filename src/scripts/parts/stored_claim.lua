@@ -1,8 +1,8 @@
 -- Reads claims of any pop. A part of the scripts for unconfirmed pops.
 -- Provides  stored_claim
 
--- Returns the kind, the time and what was popped; or nil if there is no such field, or if it was not written by a pop: then
--- nothing in it may end up in a queue.
+-- Returns the kind, the time and what was popped; or nil if there is no such field, or if it was not written
+-- by a pop: then nothing in it may end up in a queue.
 local function stored_claim(id)
     local readable, claim = pcall(cmsgpack.unpack, redis.call('HGET', KEYS.claims, id))
     if not readable or type(claim) ~= 'table' then

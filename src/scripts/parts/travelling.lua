@@ -1,16 +1,18 @@
--- Finds the jobs that ready payloads are. A part of the scripts that claim or remove payloads, behind parts/field and parts/note.
+-- Finds the jobs that ready payloads are. A part of the scripts that claim or remove payloads, behind
+-- parts/field and parts/note.
 -- Provides  travelling, remove_notes
 local SKIPPED = 1000 -- notes of pending jobs that are looked at for one payload
 
--- Whether the job with this data is due much later. The notes of a payload are in the order of their due times: if this one is of a
--- pending entry, so are those behind it, unless somebody has removed theirs.
+-- Whether the job with this data is due much later. The notes of a payload are in the order of their due
+-- times: if this one is of a pending entry, so are those behind it, unless somebody has removed theirs.
 local function is_later_than(now, data)
     return due_in(data) > now + AHEAD
 end
 
--- Whether the note of this job, which has this field, is of its pending entry, which has this due time, or is not there. The field says
--- whether anything travels with the entry, and whether that holds its id: then there is one such note. Any other may have been offered
--- again for the same time: then the last note is that of the entry.
+-- Whether the note of this job, which has this field, is of its pending entry, which has this due time, or is
+-- not there. The field says whether anything travels with the entry, and whether that holds its id: then
+-- there is one such note. Any other may have been offered again for the same time: then the last note is that
+-- of the entry.
 local function is_pending(job, field, due)
     if not due then
         return false
@@ -27,8 +29,8 @@ local function is_pending(job, field, due)
     return not last or job.is_later and last == job.data
 end
 
--- The next note of this payload, behind this data, whose entry is not pending; and the field of its id. Many that are pending may come
--- first: those that were offered for times which were over.
+-- The next note of this payload, behind this data, whose entry is not pending; and the field of its id. Many
+-- that are pending may come first: those that were offered for times which were over.
 local function later_note(sha1, data, payload, now)
     local looked_at, count = 0, 1
     while looked_at < SKIPPED do
@@ -54,8 +56,9 @@ local function later_note(sha1, data, payload, now)
     end
 end
 
--- What becomes of the id: a message holds it if it still has this job, whose field is kept then. Another job may have it: one that does
--- not hold its id may be offered again, with the same payload, before it is claimed.
+-- What becomes of the id: a message holds it if it still has this job, whose field is kept then. Another job
+-- may have it: one that does not hold its id may be offered again, with the same payload, before it is
+-- claimed.
 local function take_id(job, field)
     local is_ours = field and entry_of(field) == job.entry
     if is_ours and kind_of(field) == 'h' and has_flag(job.data, HOLDS) then
@@ -66,7 +69,8 @@ local function take_id(job, field)
     end
 end
 
--- What travels with these payloads, which are ready at this time, epoch ms: a job for the numbers of some of them.
+-- What travels with these payloads, which are ready at this time, epoch ms: a job for the numbers of some of
+-- them.
 local function travelling(payloads, now)
     local sha1s, jobs, numbers, entries, ids, first, again = {}, {}, {}, {}, {}, {}, {}
     for i, payload in ipairs(payloads) do
@@ -123,7 +127,8 @@ local function travelling(payloads, now)
     return jobs
 end
 
--- These jobs are claimed or removed: their notes are no longer there. What the server refuses is left to a sweep.
+-- These jobs are claimed or removed: their notes are no longer there. What the server refuses is left to a
+-- sweep.
 local function remove_notes(jobs)
     local gone = {}
     for _, job in pairs(jobs) do

@@ -1,7 +1,7 @@
--- Takes the place of note.lua, holder.lua and held_offers.lua for offers that have no data, as long as the ids that they find have none, either. So
--- their script has few keys.
--- Provides  KNOWS_HOLDERS, has_scanned_much, holder_of, is_stale, check_holder, remove_holder_note, remove_holder, add_note, remove_note,
---           remove_note_of, payload_of, check_notes, announce_notes
+-- Takes the place of note.lua, holder.lua and held_offers.lua for offers that have no data, as long as the
+-- ids that they find have none, either. So their script has few keys.
+-- Provides  KNOWS_HOLDERS, has_scanned_much, holder_of, is_stale, check_holder, remove_holder_note,
+--           remove_holder, add_note, remove_note, remove_note_of, payload_of, check_notes, announce_notes
 local KNOWS_HOLDERS = false
 
 local function has_scanned_much()

@@ -1,7 +1,7 @@
 -- Acknowledges deliveries. A part of `receive`.
 -- Provides  held, acknowledge
--- A delivery is named by its member of the leases: message id (16 bytes) and delivery number (4). It holds as long as it
--- is there, so an older delivery of the same message changes nothing.
+-- A delivery is named by its member of the leases: message id (16 bytes) and delivery number (4). It holds as
+-- long as it is there, so an older delivery of the same message changes nothing.
 
 -- Which of `members[from..to]` hold: a list of '1' and '0', and the members that do.
 local function held(members, from, to)

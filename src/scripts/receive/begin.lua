@@ -1,9 +1,10 @@
--- The beginning of `receive`: reads what every call needs, and makes the usual ones. Most calls acknowledge one delivery at most and find
--- one payload at most, while no lease has ended, no retry is due, and the queue has no limits. To create the functions for everything else
--- would take longer than such a call. receive/many.lua goes on.
--- Provides  receiver, token, policy, words, most, acks, extends, others, acks_with_ids, extends_with_ids, seed, most_dead, dead_age, last,
---           pause, MEMBERS, REPLY, lease, time, now, control, receipt, is_known, is_late, is_first_try, has_notes, is_popped,
---           is_usual
+-- The beginning of `receive`: reads what every call needs, and makes the usual ones. Most calls acknowledge
+-- one delivery at most and find one payload at most, while no lease has ended, no retry is due, and the queue
+-- has no limits. To create the functions for everything else would take longer than such a call.
+-- receive/many.lua goes on.
+-- Provides  receiver, token, policy, words, most, acks, extends, others, acks_with_ids, extends_with_ids,
+--           seed, most_dead, dead_age, last, pause, MEMBERS, REPLY, lease, time, now, control, receipt,
+--           is_known, is_late, is_first_try, has_notes, is_popped, is_usual
 local receiver, token, policy, words = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local most, acks, extends, others, acks_with_ids, extends_with_ids, seed, most_dead, dead_age, last, pause =
     struct.unpack('>I4I4I4I4I4I4I4I8I8I8I8', ARGV[5])
@@ -17,13 +18,14 @@ local receipt = redis.call('HGET', KEYS.receipts, receiver)
 local is_known, is_late, is_first_try = false, false, false
 if receipt and #receipt >= 16 then
     is_known = string.sub(receipt, 1, 16) == token
-    -- Tokens are in the order of the calls. The network may deliver a try after its retry and a later call were answered: it
-    -- must not claim messages that no receiver gets, under ids that its retry has given to others.
+    -- Tokens are in the order of the calls. The network may deliver a try after its retry and a later call
+    -- were answered: it must not claim messages that no receiver gets, under ids that its retry has given to
+    -- others.
     local last_time, last_count = struct.unpack('>I6I6', receipt)
     local time_of_this, count_of_this = struct.unpack('>I6I6', token)
     is_late = last_time > time_of_this or last_time == time_of_this and last_count > count_of_this
-    -- The receipt of the call before is still there, so no other try of this one was executed: it would have left
-    -- its own.
+    -- The receipt of the call before is still there, so no other try of this one was executed: it would have
+    -- left its own.
     is_first_try = not is_known and not is_late
 end
 
@@ -31,8 +33,9 @@ local has_limits, has_notes = control[3] or control[4] or control[5], control[9]
 local claimed -- the id of the message, once it may be stored
 local is_popped = false -- whether the lists have lost what is claimed, so that only its message has it
 
--- The job that this payload is, if that is as usual: its only note is of the job that has the id, and has not expired. Returns the data, the
--- id, its field, and the SHA-1 of the payload; nothing if nothing travels with it; or false. parts/note.lua and parts/field.lua have the bytes.
+-- The job that this payload is, if that is as usual: its only note is of the job that has the id, and has not
+-- expired. Returns the data, the id, its field, and the SHA-1 of the payload; nothing if nothing travels with
+-- it; or false. parts/note.lua and parts/field.lua have the bytes.
 local function usual_job(payload)
     local sha1 = redis.sha1hex(payload)
     local note = redis.call('HMGET', KEYS.notes, sha1)[1]
@@ -60,8 +63,8 @@ local function usual_job(payload)
     return string.sub(note, 2), id, field, sha1
 end
 
--- Makes a call for one delivery and one payload at most, and returns its reply; nil if it is not one. What raises an error is before the first
--- settlement.
+-- Makes a call for one delivery and one payload at most, and returns its reply; nil if it is not one. What
+-- raises an error is before the first settlement.
 local function call_for_one()
     local waiting, ready = 0, 0
     if most > 0 then

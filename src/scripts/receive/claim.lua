@@ -1,8 +1,8 @@
 -- Claims messages. A part of `receive`.
 -- Provides  Claims
 
--- The messages of one call, as long as their payloads stay below 1 MB in sum; the first one may be of any size. Of a call
--- that is repeated, 128 KB are sent.
+-- The messages of one call, as long as their payloads stay below 1 MB in sum; the first one may be of any
+-- size. Of a call that is repeated, 128 KB are sent.
 local Claims = {AGAIN = 131072, EXPIRED = 1000}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
@@ -16,7 +16,8 @@ function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
     }
 end
 
--- The id of the new message that has this number among the claims of the call. Ids are in the order of time, as tokens are.
+-- The id of the new message that has this number among the claims of the call. Ids are in the order of time,
+-- as tokens are.
 local function new_id(token, number)
     return string.sub(token, 1, 14) .. struct.pack('>I2', number)
 end
@@ -51,7 +52,8 @@ function Claims.retries(claims, most, now)
     end
     local due = redis.call('ZRANGEBYSCORE', KEYS.retries, '-inf', string.format('%.0f', now), 'LIMIT', 0, most)
     if due[1] then
-        -- Nothing has this name. It shows that what is claimed may be removed, or others would claim it again at once.
+        -- Nothing has this name. It shows that what is claimed may be removed, or others would claim it again
+        -- at once.
         redis.call('ZREM', KEYS.retries, '')
     end
     for _, id in ipairs(due) do
@@ -82,9 +84,9 @@ function Claims.retries(claims, most, now)
     end
 end
 
--- Whether new messages may have these ids, the next `count` ones of the call; or those of messages that have expired. If the receipt was
--- deleted by hand, another try may have given them to messages, which must not be overwritten: they are delivered
--- again when their leases end.
+-- Whether new messages may have these ids, the next `count` ones of the call; or those of messages that have
+-- expired. If the receipt was deleted by hand, another try may have given them to messages, which must not be
+-- overwritten: they are delivered again when their leases end.
 local function are_free(claims, count)
     local ids = {}
     for number = #claims.members, #claims.members + count - 1 do
@@ -103,8 +105,8 @@ local function are_free(claims, count)
     return true
 end
 
--- A payload that has expired is popped like those that are claimed, and is a message until then, so that nothing is lost if the
--- server refuses a command. Then it is a dead letter, or gone.
+-- A payload that has expired is popped like those that are claimed, and is a message until then, so that
+-- nothing is lost if the server refuses a command. Then it is a dead letter, or gone.
 local function end_expired(claims, job, id, record)
     claims.noted.expired = claims.noted.expired + 1
     if has_flag(job.data, DISCARDED) then

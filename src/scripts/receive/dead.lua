@@ -1,8 +1,8 @@
 -- Turns messages into dead letters. A part of the scripts that do so.
 -- Provides  bury, trim
 
--- A message becomes a dead letter, or is discarded if its policy says so. Returns an error if that is refused. Nothing is
--- lost then: a message without lease and retry is found by the next sweep.
+-- A message becomes a dead letter, or is discarded if its policy says so. Returns an error if that is
+-- refused. Nothing is lost then: a message without lease and retry is found by the next sweep.
 local function bury(id, record, now, reason, error)
     local _, _, _, mode = policy_of(record)
     -- Changes nothing. If only this is refused, the message would be delivered, and be a dead letter, too.
@@ -37,8 +37,8 @@ local function bury(id, record, now, reason, error)
     return type(forgotten) == 'table' and forgotten or nil
 end
 
--- Removes the oldest dead letters beyond `most`, and those that are older than `age` ms; at most 100. Zero means no limit.
--- Returns how many.
+-- Removes the oldest dead letters beyond `most`, and those that are older than `age` ms; at most 100. Zero
+-- means no limit. Returns how many.
 local function trim(now, most, age)
     local ids = {}
     if most > 0 then

@@ -1,5 +1,5 @@
--- What becomes of jobs with data when their messages are done, or have another id. A part of the scripts that do so, behind parts/field,
--- parts/note and receive/record.
+-- What becomes of jobs with data when their messages are done, or have another id. A part of the scripts that
+-- do so, behind parts/field, parts/note and receive/record.
 -- Provides  held_by, end_job, rename_job, end_cancelled
 
 -- The id that this message holds, and its field; nil if there is none.

@@ -1,8 +1,9 @@
 -- How many messages the receivers of a queue may claim. A part of `receive`.
 -- Provides  Limits
--- In the control hash, which concerns all receivers: 'paused'; the most messages in flight, 'most'; the rate as the µs of one
--- message, 'interval', and how many may come at once, 'burst'. 'next' is the theoretical arrival time of GCRA, epoch µs.
--- After how many ms a receiver looks again whether it may claim, and after how many at the latest.
+-- In the control hash, which concerns all receivers: 'paused'; the most messages in flight, 'most'; the rate
+-- as the µs of one message, 'interval', and how many may come at once, 'burst'. 'next' is the theoretical
+-- arrival time of GCRA, epoch µs. After how many ms a receiver looks again whether it may claim, and after
+-- how many at the latest.
 local Limits = {ASK = 1000, LONGEST = 5000}
 
 -- `known` has the values of these fields. What is no number limits nothing.

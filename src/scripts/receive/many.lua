@@ -1,9 +1,9 @@
--- Goes on with the beginning of `receive`: makes the usual calls that acknowledge many deliveries, or find many payloads. To create the functions
--- for everything else would take as long as to claim ten.
+-- Goes on with the beginning of `receive`: makes the usual calls that acknowledge many deliveries, or find
+-- many payloads. To create the functions for everything else would take as long as to claim ten.
 -- Provides  MANY, LONG, MOST_BYTES, error_text, reply_for_many
 
--- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
--- A short set is a list otherwise, in which each of these commands searches from the start.
+-- No member of a set is that long: with it, the server makes the set a skip list, which it does not become
+-- again. A short set is a list otherwise, in which each of these commands searches from the start.
 local MANY, LONG = 16, string.rep('x', 65)
 local MOST_BYTES = 1048576 -- of payloads that a call claims, but for the first one
 
@@ -11,8 +11,8 @@ local function error_text(error)
     return type(error) == 'table' and error.err or tostring(error)
 end
 
--- The first payloads of the target; nil if they are too long for one call, which shows when they are read. Without the permission, that is
--- said of an empty target, too.
+-- The first payloads of the target; nil if they are too long for one call, which shows when they are read.
+-- Without the permission, that is said of an empty target, too.
 local function first_payloads(ready)
     local payloads, bytes = {}, 0
     local count = math.min(most, math.max(ready, 1), 1000)
@@ -30,11 +30,12 @@ local function first_payloads(ready)
     return payloads
 end
 
--- Of the claims: id, record, id, record... and end, member, end, member..., where those begin that are stored.
+-- Of the claims: id, record, id, record... and end, member, end, member..., where those begin that are
+-- stored.
 local fields, leases, first = {}, {}, 1
 
--- Makes a call for many, and returns its reply; nil if it is not a usual one. What raises an error is before the first settlement. The
--- functions are of receive/many_jobs.lua, where payloads may be jobs with data.
+-- Makes a call for many, and returns its reply; nil if it is not a usual one. What raises an error is before
+-- the first settlement. The functions are of receive/many_jobs.lua, where payloads may be jobs with data.
 local function call_for_many(usual_jobs, claim_jobs, end_acknowledged)
     local ready = most > 0 and redis.call('LLEN', KEYS.target) or 0
     local lease_ends = tonumber(redis.call('ZRANGE', KEYS.leases, '0', '0', 'WITHSCORES')[2])

@@ -1,5 +1,6 @@
--- What else is to be done where many payloads or messages are jobs with data, and the usual calls of queues that have some: receive/many.lua
--- makes them. A part of `receive`, behind parts/field, parts/note, parts/travelling and receive/record.
+-- What else is to be done where many payloads or messages are jobs with data, and the usual calls of queues
+-- that have some: receive/many.lua makes them. A part of `receive`, behind parts/field, parts/note,
+-- parts/travelling and receive/record.
 -- Provides  claim_jobs, for_each_held, end_acknowledged
 
 -- Notes that the messages with these ids, the numbers of which are those of their jobs, are claimed.
@@ -22,8 +23,9 @@ local function claim_jobs(jobs, messages)
     end
 end
 
--- Calls `held(number, id, field)` for each of the members from `from` on that was settled and holds an id. `results` says which
--- were settled. `jobs[at..last]` are the number of a member, the id that it holds, number, id...
+-- Calls `held(number, id, field)` for each of the members from `from` on that was settled and holds an id.
+-- `results` says which were settled. `jobs[at..last]` are the number of a member, the id that it holds,
+-- number, id...
 local function for_each_held(members, from, results, jobs, at, last, held)
     local numbers, ids = {}, {}
     for i = at, last, 2 do
@@ -51,7 +53,8 @@ local function end_acknowledged(members, from, results, jobs, at, last)
     end
 end
 
--- The jobs that these payloads are, by their numbers, with what their records begin with; nil if one has expired.
+-- The jobs that these payloads are, by their numbers, with what their records begin with; nil if one has
+-- expired.
 local function usual_jobs(payloads)
     local jobs, first = travelling(payloads, now), struct.pack('>I6', now)
     for _, job in pairs(jobs) do

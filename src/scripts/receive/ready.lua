@@ -7,8 +7,8 @@ local function are_notes_new()
     return has_added
 end
 
--- What travels with this payload waits for it, and its id is that of a ready job. Returns an error if the server refuses that. Then
--- nothing has changed.
+-- What travels with this payload waits for it, and its id is that of a ready job. Returns an error if the
+-- server refuses that. Then nothing has changed.
 local function note_again(payload, data, id, field)
     local noted = add_note(payload, data)
     if type(noted) == 'table' or not id then
@@ -21,8 +21,9 @@ local function note_again(payload, data, id, field)
     end
 end
 
--- Brings the payload of this message to the head of the target. What has begun does not expire any more. Returns an error if the server
--- refuses that. Then nothing has changed. Otherwise, the caller removes the message.
+-- Brings the payload of this message to the head of the target. What has begun does not expire any more.
+-- Returns an error if the server refuses that. Then nothing has changed. Otherwise, the caller removes the
+-- message.
 local function make_ready(record, message, has_begun)
     local data, payload = data_in(record), payload_in(record)
     local id, field = held_by(data, message)

@@ -1,19 +1,21 @@
 -- The records of messages that receivers claimed. A part of the scripts that read or write them.
--- Provides  new_record, changed, is_readable, is_newer, LATER, counts, stored_policy, policy_of, first_claim_of, payload_in, data_in, with_data, with_error,
---           claimed_of, error_in, claimed_again, free_id
--- A record is: version (1 byte), delivery number (4), failures (2), losses (2), policy (9), first claim in epoch ms (6),
--- payload. The numbers are big-endian. The policy is that of the receiver that claimed it last: most failures (2), most
--- losses (2), lease in ms (4), dead letters 'k'ept, 's'ent or 'd'iscarded (1). With 24 bytes before it, a payload of 100
--- bytes fits into 128 bytes of the server's memory.
--- A message that is a job with data has version 2. Before the payload, it has: the last claim in epoch ms (6), the length of the data
--- (2) and of the last error (2), the data (see parts/note.lua), the last error.
+-- Provides  new_record, changed, is_readable, is_newer, LATER, counts, stored_policy, policy_of,
+--           first_claim_of, payload_in, data_in, with_data, with_error, claimed_of, error_in, claimed_again,
+--           free_id
+-- A record is: version (1 byte), delivery number (4), failures (2), losses (2), policy (9), first claim in
+-- epoch ms (6), payload. The numbers are big-endian. The policy is that of the receiver that claimed it last:
+-- most failures (2), most losses (2), lease in ms (4), dead letters 'k'ept, 's'ent or 'd'iscarded (1). With
+-- 24 bytes before it, a payload of 100 bytes fits into 128 bytes of the server's memory.
+-- A message that is a job with data has version 2. Before the payload, it has: the last claim in epoch ms
+-- (6), the length of the data (2) and of the last error (2), the data (see parts/note.lua), the last error.
 local WITHOUT_DATA, WITH_DATA = 1, 2
 -- Below this, other versions are those of later programs. Text that was written by hand begins beyond it.
 local VERSIONS = 32
 -- For this many ms, a message of a later version is left to a program that knows it.
 local LATER = 5000
 
--- The record of a message that is claimed for the first time, before its payload. `data` is what travels with a job, if there is any.
+-- The record of a message that is claimed for the first time, before its payload. `data` is what travels with
+-- a job, if there is any.
 local function new_record(policy, first, data)
     local numbers = '\0\0\0\1\0\0\0\0' .. policy .. first
     if data then

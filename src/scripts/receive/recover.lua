@@ -71,8 +71,8 @@ local function look_at_the_clock(now, lease, has_ended, seen, known, last, expec
     return silences
 end
 
--- When a lease of this length that ends at `ends` may be ended. Without a silence, its receiver has extended it
--- while half of it was left, or never will.
+-- When a lease of this length that ends at `ends` may be ended. Without a silence, its receiver has extended
+-- it while half of it was left, or never will.
 local function spared_until(silences, lease, ends)
     local till = 0
     for _, silence in ipairs(silences) do
@@ -83,9 +83,9 @@ local function spared_until(silences, lease, ends)
     return till
 end
 
--- Where to begin to look at leases that have ended, and when to begin with the first one again. An earlier call has noted
--- "since:until:end:member" of the last lease that it spared: it has looked at those up to this one, which no lease joins
--- unless the clock is set back.
+-- Where to begin to look at leases that have ended, and when to begin with the first one again. An earlier
+-- call has noted "since:until:end:member" of the last lease that it spared: it has looked at those up to this
+-- one, which no lease joins unless the clock is set back.
 local function begin(now, noted)
     local since, again, ends, member = string.match(noted or '', '^(%d+):(%d+):(%d+):(.*)$')
     again = tonumber(again)
@@ -102,8 +102,8 @@ end
 -- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead
 -- letters now, and when to look again at the others: when they may be taken back, and four times until then,
 -- so that another silence is no pause of ours. Those that are spared stay where they are, in front of others
--- that are not. Up to a thousand of them are looked at in a call, and the next call looks at those behind them. `spared`
--- is what an earlier call has noted of that.
+-- that are not. Up to a thousand of them are looked at in a call, and the next call looks at those behind
+-- them. `spared` is what an earlier call has noted of that.
 local function recover(noted, now, silences, spared)
     local first, later = begin(now, spared)
     local taken, dead, bytes, looked, last = 0, 0, 0, 0, nil
@@ -152,8 +152,8 @@ local function recover(noted, now, silences, spared)
                     dead = dead + 1
                     bury(id, record, now, 'lost', '')
                 else
-                    -- After the first loss, a payload that kills its process is no longer claimed together with
-                    -- those beside it.
+                    -- After the first loss, a payload that kills its process is no longer claimed together
+                    -- with those beside it.
                     local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
                     redis.call('HSET', KEYS.messages, id, record)
                     redis.call('ZADD', KEYS.retries, string.format('%.0f', now + pause), id)
@@ -169,9 +169,10 @@ local function recover(noted, now, silences, spared)
     return taken, dead, is_all and later or now
 end
 
--- Searches for messages that have neither a lease nor a retry, because it was removed by hand or a write was refused: they are due for
--- redelivery at once. There are none if the numbers agree. After the clock was set back, cuts leases that end too late, once.
--- Up to a hundred messages a call. Returns whether other keys do not agree: see agree.lua.
+-- Searches for messages that have neither a lease nor a retry, because it was removed by hand or a write was
+-- refused: they are due for redelivery at once. There are none if the numbers agree. After the clock was set
+-- back, cuts leases that end too late, once. Up to a hundred messages a call. Returns whether other keys do
+-- not agree: see agree.lua.
 local function sweep(now)
     local cursor, back, foreign, at = unpack(redis.call('HMGET', KEYS.control, 'cursor', 'back', 'foreign', 'receipts'))
     local held = redis.call('ZCARD', KEYS.leases) + redis.call('ZCARD', KEYS.retries)

@@ -24,10 +24,12 @@ local function extend(members, from, to, till)
     return results
 end
 
--- Settles one delivery in another way. Returns '1' if that is done, '0' if it no longer holds, 'd' if the message is a dead
--- letter now, 'c' if the lease is extended, and somebody has asked to cancel the job; or an error.
---   'f'ailed: retry after `ms`, and count it   's'nooze: retry after `ms`, do not count it   'x': reject, with a reason
---   'e'xtend by `ms`   'u'nread by any program: back to the head of the target, if it was never delivered before
+-- Settles one delivery in another way. Returns '1' if that is done, '0' if it no longer holds, 'd' if the
+-- message is a dead letter now, 'c' if the lease is extended, and somebody has asked to cancel the job; or an
+-- error.
+--   'f'ailed: retry after `ms`, and count it   's'nooze: retry after `ms`, do not count it
+--   'x': reject, with a reason   'e'xtend by `ms`
+--   'u'nread by any program: back to the head of the target, if it was never delivered before
 local function settle(noted, now, verb, member, ms, reason, error)
     if not redis.call('ZSCORE', KEYS.leases, member) then
         return '0'
@@ -41,7 +43,8 @@ local function settle(noted, now, verb, member, ms, reason, error)
         return is_cancelled and 'c' or '1'
     end
     local record = redis.call('HGET', KEYS.messages, id)
-    -- The first write. If it is refused, nothing has changed; if a later one is, the next sweep finds the message.
+    -- The first write. If it is refused, nothing has changed; if a later one is, the next sweep finds the
+    -- message.
     redis.call('ZREM', KEYS.leases, member)
     if not record or not is_readable(record) then
         noted.gone = noted.gone + (record and 0 or 1)

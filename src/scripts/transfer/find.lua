@@ -1,6 +1,6 @@
 -- Finds due entries in the ordered list. A part of transfer.lua.
--- Provides  CHUNK, FEW, WALK, READ_BYTES, DUE_BYTES, walks, new_search, read_due, read_chunk, is_late, time_to_set, search_front,
---           search_on, search_tail
+-- Provides  CHUNK, FEW, WALK, READ_BYTES, DUE_BYTES, walks, new_search, read_due, read_chunk, is_late,
+--           time_to_set, search_front, search_on, search_tail
 -- Uses      spent of parts/clock.lua
 -- A search is a table:
 --   length              the length of the list before the call
@@ -12,8 +12,9 @@
 --   read, read_bytes    how many elements the search has read, and their bytes
 --   position            index -> position in the list, counted from 0; only of those that were found
 --   found               the indexes of those that were found, in the order of the list
---   not_due             every other element that was read, in the order of the list: those that are not due, and the few that
---                       are due but not looked for, or are there twice. nil where the search does not keep them
+--   not_due             every other element that was read, in the order of the list: those that are not due,
+--                       and the few that are due but not looked for, or are there twice. nil where the search
+--                       does not keep them
 local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 local FEW = 32 -- up to this many entries are cheaper to remove by one LREM each than by a pass over the list
 local WALK = 250000 -- elements of the list that the LREMs of a call pass, about, if it has no time for more
@@ -32,8 +33,8 @@ local function new_search(length, due_count)
     return {length = length, due_count = due_count, due = {}, index = {}}
 end
 
--- Reads what to look for: this many due entries, unless there are fewer or they are too long. A second call reads more of
--- them.
+-- Reads what to look for: this many due entries, unless there are fewer or they are too long. A second call
+-- reads more of them.
 local function read_due(search, count)
     local due, index = search.due, search.index
     local function read(to)
@@ -91,28 +92,31 @@ local function search_chunk(search, at, count)
     return #chunk > 0 and at + #chunk or nil
 end
 
--- Whether a search that has taken this time, in microseconds, must end. It reads `least` elements, or their bytes, even if the
--- time is up: a server that shares its processor may spend all of it waiting. To read the due entries has taken as long as to read
--- as many elements of the list.
+-- Whether a search that has taken this time, in microseconds, must end. It reads `least` elements, or their
+-- bytes, even if the time is up: a server that shares its processor may spend all of it waiting. To read the
+-- due entries has taken as long as to read as many elements of the list.
 local function is_late(search, micros, time, least, least_bytes)
     return micros >= time and (search.read >= least or search.read_bytes >= (least_bytes or READ_BYTES))
 end
 
--- About how many microseconds it takes to set one element at this position: the server walks from the nearer end, 8 KB at a step.
+-- About how many microseconds it takes to set one element at this position: the server walks from the nearer
+-- end, 8 KB at a step.
 local function time_to_set(search, at)
     local distance = math.min(at, search.length - at)
     return 2 + distance * math.min(1, search.entry_size / 8192) / 200
 end
 
--- Searches the front of the list for as long as due entries are dense there, and for no more than `time`, which includes
--- taking out what was found. Among the first `dense_up_to` elements they are taken to be dense. Returns the position where
--- it ended, and why: 'all' were found, or all but a 'few'; the 'end' of the list; too 'sparse'; or out of 'time'.
+-- Searches the front of the list for as long as due entries are dense there, and for no more than `time`,
+-- which includes taking out what was found. Among the first `dense_up_to` elements they are taken to be
+-- dense. Returns the position where it ended, and why: 'all' were found, or all but a 'few'; the 'end' of the
+-- list; too 'sparse'; or out of 'time'.
 local function search_front(search, time, dense_up_to)
     search.position, search.found, search.not_due, search.read, search.read_bytes = {}, {}, {}, 0, 0
     local due, found, not_due = search.due, search.found, search.not_due
     local at, least = 0, math.max(CHUNK, #due)
     while true do
-        -- Entries offered in the order of their due times are the first of the list: then no more is read than is looked for.
+        -- Entries offered in the order of their due times are the first of the list: then no more is read
+        -- than is looked for.
         local in_order = #not_due == 0
         local count = in_order and math.min(search.chunk_size, #due - #found) or search.chunk_size
         local behind = search_chunk(search, at, count)
@@ -133,8 +137,9 @@ local function search_front(search, time, dense_up_to)
     end
 end
 
--- Searches the list from a position on, for no more than `time`, which includes taking out what was found; but for `least`
--- elements or `least_bytes`, if given, whatever the clock says. Returns the position where it ended, and why: 'all', 'end' or 'time'.
+-- Searches the list from a position on, for no more than `time`, which includes taking out what was found;
+-- but for `least` elements or `least_bytes`, if given, whatever the clock says. Returns the position where it
+-- ended, and why: 'all', 'end' or 'time'.
 local function search_on(search, at, time, least, least_bytes)
     search.position, search.found, search.not_due, search.read, search.read_bytes = {}, {}, nil, 0, 0
     local due, found = search.due, search.found
@@ -153,8 +158,8 @@ local function search_on(search, at, time, least, least_bytes)
     end
 end
 
--- Searches the end of the list, where entries with short delays are behind many with long ones. Returns whether most were
--- found, and the position where it ended.
+-- Searches the end of the list, where entries with short delays are behind many with long ones. Returns
+-- whether most were found, and the position where it ended.
 local function search_tail(search, time)
     local from = search.length - #search.due * DENSE - CHUNK
     if from <= 0 then

@@ -16,8 +16,8 @@ local function forget(entries, count)
         end
         local fields = redis.pcall('HMGET', KEYS.jobs, unpack(ids))
         for n, id in ipairs(ids) do
-            -- The id may be that of a later job, if this one was away for a time. With what travels with a job, its field waits for
-            -- the claim. Two times are before the entry: parts/field.lua.
+            -- The id may be that of a later job, if this one was away for a time. With what travels with a
+            -- job, its field waits for the claim. Two times are before the entry: parts/field.lua.
             if fields[n] and string.byte(fields[n]) == PLAIN and string.sub(fields[n], 14) == entries[first + n - 1] then
                 moved[#moved + 1] = id
                 if string.find(id, '@%d+$') then

@@ -1,7 +1,7 @@
 -- Moves due entries to the target, in the order of their due times. A part of transfer.lua.
 -- Provides  SLICE, is_progress, move
--- Uses      a search, walks and READ_BYTES, see transfer/find.lua; take_out_one of transfer/few.lua, payload_of of
---           parts/entry.lua, spent of parts/clock.lua
+-- Uses      a search, walks and READ_BYTES, see transfer/find.lua; take_out_one of transfer/few.lua,
+--           payload_of of parts/entry.lua, spent of parts/clock.lua
 local SLICE = 100 -- entries that are moved before the clock is read again
 local LEAST_MOVED = 2000 -- entries that a call moves whatever the clock says, unless they are long or need an LREM each
 
@@ -10,12 +10,13 @@ local function is_progress(search, count)
     return count >= LEAST_MOVED or count * search.entry_size >= READ_BYTES
 end
 
--- Moves the first entries of the search, up to `most`, until `time` is up. `missing` says what to do with an entry that the
--- search has not found:
+-- Moves the first entries of the search, up to `most`, until `time` is up. `missing` says what to do with an
+-- entry that the search has not found:
 --   'absent'     the list does not have it: it is moved like the others
 --   'searched'   the list may have it: it is moved by itself, and an LREM removes it from the list
 --   nil          it is not moved, nor is any entry after it
--- Returns how many entries are gone, how many of these went to the quarantine, and how many an LREM has found.
+-- Returns how many entries are gone, how many of these went to the quarantine, and how many an LREM has
+-- found.
 local function move(search, most, time, missing)
     local due, position = search.due, search.position
     local slice = math.max(1, math.min(SLICE, math.floor(READ_BYTES / search.entry_size)))

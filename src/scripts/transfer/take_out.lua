@@ -1,5 +1,5 @@
--- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A part of
--- transfer.lua.
+-- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A
+-- part of transfer.lua.
 -- Provides  cut_front, take_out, keep_expiry, bring_to_front
 -- Uses      a search and CHUNK, see transfer/find.lua
 
@@ -31,8 +31,8 @@ local function take_out(search, at)
         -- The front was read as a whole.
         cut_front(at, not_due)
     else
-        -- Each is set to the tombstone, which is the first of them; then one pass from the nearer end removes them all. The
-        -- first LSET changes nothing, but fails without the permission.
+        -- Each is set to the tombstone, which is the first of them; then one pass from the nearer end removes
+        -- them all. The first LSET changes nothing, but fails without the permission.
         for k = 1, #found do
             redis.call('LSET', KEYS.ordered_list, position[found[k]], tombstone)
         end
@@ -48,7 +48,8 @@ local function keep_expiry(ttl)
     end
 end
 
--- Brings what was taken out to the front of the list, except the first `gone` entries, which are no longer pending.
+-- Brings what was taken out to the front of the list, except the first `gone` entries, which are no longer
+-- pending.
 local function bring_to_front(search, gone, ttl)
     local left = {}
     for n = #search.due, gone + 1, -1 do

@@ -348,6 +348,14 @@ impl Plan {
         self
     }
 
+    /// The same with so many entries that are due at once that the list is rebuilt (`transfer/rebuild.lua`).
+    /// `None` if these clients are too slow for that.
+    pub(super) fn with_large_backlog(mut self) -> Option<Self> {
+        let is_slow = is_slow(&self.crew.clients) || self.has_receivers() || self.sets_clock();
+        self.crew.backlog = 12_000;
+        (!is_slow).then_some(self)
+    }
+
     /// The same clients with receivers whose limits change. No fault concerns the key or the commands that
     /// keep the limits: without these, there are none.
     pub(super) fn with_limits(mut self) -> Self {

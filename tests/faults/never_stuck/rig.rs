@@ -51,6 +51,8 @@ pub(crate) struct Report {
     pub(crate) faults: usize,
     pub(crate) hits: Hits,
     pub(crate) limits: Watched,
+    /// `ZMSCORE`s since the server was started last. Without receivers, only a rebuild of the list has any.
+    pub(crate) zmscores: u64,
 }
 
 /// Whether a plan ends within [`BOUND`], or later if payloads arrive all the time: a few slow consumers may
@@ -195,6 +197,7 @@ async fn finish_when(
         return Err(format!("not all was delivered within {BOUND:?}: {left}; {stats:#?}"));
     }
     let recovery = begun.elapsed();
+    let left_pops = proxy.map_or(0, Proxy::left_pops);
     load.shut_down().await;
 
     // Ends all connections, so that every lost pop is counted.
@@ -208,7 +211,7 @@ async fn finish_when(
     let price = Price { dead_pops: price.dead_pops + proxy.map_or(0, Proxy::dead_pops), ..price };
     let verdict = record.judge(price);
     if !verdict.is_good() {
-        return Err(format!("{verdict}; {price:?}"));
+        return Err(format!("{verdict}; {price:?}; left pops {left_pops}"));
     }
     Ok(Report {
         acknowledged: record.count(Offered::Acknowledged),
@@ -225,6 +228,7 @@ async fn finish_when(
         faults: 0,
         hits: Hits::default(),
         limits: Watched::default(),
+        zmscores: server.command_calls("zmscore"),
     })
 }
 

@@ -72,7 +72,7 @@ rows! {
         hides [Q03];
     Q03 Warning 2 "many entries are overdue",
         "more than 1,000 entries are due, and the head moves",
-        "More processes that transfer do not help: look at the length of payloads and at the load of the server",
+        "More processes that transfer do not help: check the length of payloads, and the load of the server",
         hides [];
     Q04 Warning 2 "an entry is not in the ordered list",
         "the timeout set has it, and the ordered list does not, while no transfer moves a backlog; of a long queue, `ZCARD` and `LLEN`",

@@ -14,6 +14,14 @@ impl Proxy {
         self.count(|counts| &counts.dead_pops)
     }
 
+    /// The number of connections that their clients have closed behind the reply to a blocking pop, without
+    /// another command. A client may have read such a reply and not have seen it, when it closed the
+    /// connection for another reason.
+    #[must_use]
+    pub fn left_pops(&self) -> usize {
+        self.count(|counts| &counts.left_pops)
+    }
+
     /// The number of connections that [`forget_idle`](Self::forget_idle) has forgotten.
     #[must_use]
     pub fn forgotten(&self) -> usize {

@@ -66,9 +66,9 @@ pub(crate) const LONG_TRANSFER: &str = "TRANSFER without its beginning";
 
 /// `transfer.lua` without the short way for few entries: with a search of the list.
 pub(crate) fn long_transfer() -> String {
-    let (script, begins) = (script("TRANSFER"), "local are_few = ");
+    let (script, begins) = (script("TRANSFER"), "local is_usual = ");
     assert_eq!(script.matches(begins).count(), 1);
-    script.replace(begins, "local are_few = false and ")
+    script.replace(begins, "local is_usual = false and ")
 }
 
 /// One database, and what it has answered.

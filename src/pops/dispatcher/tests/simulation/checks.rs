@@ -160,7 +160,7 @@ impl World {
             }
         }
         assert!(
-            self.dispatcher.lists.values().all(|list| list.unclaimed.is_empty()),
+            self.dispatcher.lists.values().all(|list| list.undelivered.is_empty()),
             "{:?}",
             self.dispatcher.lists
         );

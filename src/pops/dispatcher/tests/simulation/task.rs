@@ -160,8 +160,9 @@ impl World {
             assert_eq!(list.demand, demand, "{keys:?}");
             // Unless the first taker wants more at once.
             let first = list.waiting.first().map(|id| &self.dispatcher.waiters[id]);
-            let is_content = |first: &Waiter| first.wait != Wait::None || first.want <= list.unclaimed.len();
-            assert!(list.unclaimed.is_empty() || !first.is_some_and(is_content), "{list:?}");
+            let is_content =
+                |first: &Waiter| first.wait != Wait::None || first.want <= list.undelivered.len();
+            assert!(list.undelivered.is_empty() || !first.is_some_and(is_content), "{list:?}");
         }
     }
 }
