@@ -70,7 +70,7 @@ mod switches {
             }
         });
         println!("{waits} waits for an offer");
-        assert!(waits <= 1.5, "{waits} waits for an offer");
+        assert!(waits <= 1.2, "{waits} waits for an offer");
     }
 
     async fn fill(ready: &BlockingQueue<i64>) {
@@ -87,7 +87,7 @@ mod switches {
             }
         });
         println!("{waits} waits for a take");
-        assert!(waits <= 1.5, "{waits} waits for a take");
+        assert!(waits <= 1.2, "{waits} waits for a take");
     }
 
     /// Two calls.
@@ -101,7 +101,7 @@ mod switches {
             }
         });
         println!("{waits} waits for a receive and its ack");
-        assert!(waits <= 3.0, "{waits} waits for a receive and its ack");
+        assert!(waits <= 2.4, "{waits} waits for a receive and its ack");
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod switches {
             delivery.ack().await.unwrap();
         });
         println!("{waits} waits for a message");
-        assert!(waits <= 1.5, "{waits} waits for a message");
+        assert!(waits <= 1.2, "{waits} waits for a message");
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod switches {
             done.await.unwrap();
         });
         println!("{waits} waits for a message");
-        assert!(waits <= 1.5, "{waits} waits for a message");
+        assert!(waits <= 1.2, "{waits} waits for a message");
     }
 }
 
