@@ -249,16 +249,15 @@ impl Pops {
             return vec![wanted];
         }
         let mut parts: Vec<Wanted> = Vec::with_capacity(1);
-        // The first part has the counters: they count the taker, which is one.
-        let (lists, mut counters) = (wanted.keys, wanted.counters);
-        for keys in lists {
+        let mut counters = wanted.counters;
+        for keys in wanted.keys {
             let kind = Kind::Take(end, self.conn.slot_of(&keys));
             match parts.iter_mut().find(|part| part.kind == kind) {
                 Some(part) => part.keys.push(keys),
                 None => {
+                    // They count the taker, which is one.
                     let counters = std::mem::take(&mut counters);
-                    let (in_order, count) = (wanted.in_order, wanted.count);
-                    parts.push(Wanted { kind, keys: vec![keys], counters, in_order, count });
+                    parts.push(Wanted { kind, keys: vec![keys], counters, ..wanted });
                 }
             }
         }

@@ -52,61 +52,65 @@ impl Look {
             Some(Cursor(Inner::Index { index, hash })) => Some((index, hash)),
             Some(other) => return Err(self.foreign(&other)),
         };
-        let (mut elements, mut size) = (Vec::new(), PageSize::new());
+        let mut reading = Reading { look: self, list, width, size: PageSize::new() };
+        let mut elements = Vec::new();
         while elements.len() < max {
-            let most = size.of((max - elements.len()).saturating_mul(width)).div_ceil(width);
-            let page = self.page_behind(list, width, after, most, &mut size).await?;
+            let page = reading.behind(after, max - elements.len()).await?;
             let Some(last) = page.last() else { break };
             after = Some((last.index, last.hash()));
             elements.extend(page);
         }
         Ok(elements)
     }
+}
 
-    /// The elements behind the one that was at an index and has this hash. From the head on if there is none.
-    async fn page_behind(
-        &self,
-        list: &Bytes,
-        width: usize,
-        after: Option<(usize, u64)>,
-        count: usize,
-        size: &mut PageSize,
-    ) -> Result<Vec<Element>> {
+/// The reading of one list.
+struct Reading<'a> {
+    look: &'a Look,
+    list: &'a Bytes,
+    width: usize,
+    size: PageSize,
+}
+
+impl Reading<'_> {
+    /// How many of these elements one command reads.
+    fn fitting(&self, elements: usize) -> usize {
+        self.size.of(elements.saturating_mul(self.width)).div_ceil(self.width)
+    }
+
+    /// Up to `max` elements behind the one that was at an index and has this hash. From the head on if there
+    /// is none. Empty only at the end of the list.
+    async fn behind(&mut self, after: Option<(usize, u64)>, max: usize) -> Result<Vec<Element>> {
         if let Some((mut was, hash)) = after {
-            let mut page = self.page(list, width, was, count.saturating_add(1), size).await?;
+            // The element itself is one of them.
+            let mut page = self.page(was, self.fitting(max.saturating_add(1)).max(2)).await?;
             // Nothing was taken, most likely. Of equal elements, another one would be found for ever.
             if page.first().is_some_and(|element| element.hash() == hash) {
                 return Ok(page.split_off(1));
             }
             for _ in 0..TRIES {
-                let Some(index) = self.index_of(list, width, was, hash, size).await? else { break };
-                let from = index.saturating_sub(size.of(TAKEN));
-                let mut page = self.page(list, width, from, index - from + 1 + count, size).await?;
+                let Some(index) = self.index_of(was, hash).await? else { break };
+                let before = TAKEN.min((self.fitting(usize::MAX) - 1) / 2).min(index);
+                let count = self.fitting(max.saturating_add(before + 1)).max(2);
+                let mut page = self.page(index - before, count).await?;
                 if let Some(at) = page.iter().position(|element| element.hash() == hash) {
                     let mut behind = page.split_off(at + 1);
-                    behind.truncate(count);
+                    behind.truncate(max);
                     return Ok(behind);
                 }
                 was = index;
             }
         }
-        self.page(list, width, 0, count, size).await
+        self.page(0, self.fitting(max)).await
     }
 
     /// Where the element is now that was at an index, if it is still there.
-    async fn index_of(
-        &self,
-        list: &Bytes,
-        width: usize,
-        was: usize,
-        hash: u64,
-        size: &mut PageSize,
-    ) -> Result<Option<usize>> {
+    async fn index_of(&mut self, was: usize, hash: u64) -> Result<Option<usize>> {
         let (mut found, mut to) = (None, was.saturating_add(1));
         let end = to.saturating_sub(BACK);
         while to > end {
-            let from = to.saturating_sub(size.of((to - end) * width).div_ceil(width));
-            let page = self.page(list, width, from, to - from, size).await?;
+            let from = to.saturating_sub(self.fitting(to - end));
+            let page = self.page(from, to - from).await?;
             found = page.iter().find(|element| element.hash() == hash).map(|element| element.index).or(found);
             to = from;
         }
@@ -116,32 +120,26 @@ impl Look {
     /// Reads elements at an index. The client library takes a reply of three or four items for a message of
     /// a channel if the first one is `message` or the like, so such a page is read item by item: the last one
     /// first, so that what is taken meanwhile is no gap.
-    async fn page(
-        &self,
-        list: &Bytes,
-        width: usize,
-        from: usize,
-        count: usize,
-        size: &mut PageSize,
-    ) -> Result<Vec<Element>> {
-        let length = self.count(Command::new("LLEN").arg(list.clone())).await? / width;
+    async fn page(&mut self, from: usize, count: usize) -> Result<Vec<Element>> {
+        let Self { look, list, width, .. } = *self;
+        let length = look.count(Command::new("LLEN").arg(list.clone())).await? / width;
         let count = count.min(length.saturating_sub(from));
         let (first, items) = (from * width, count * width);
         let items = match items {
             0 => return Ok(Vec::new()),
             1..=4 => {
                 let items = (first..first + items).rev().map(async |index| {
-                    let reply = self.ask(Command::new("LINDEX").arg(list.clone()).number(index)).await?;
-                    reply.into_optional_bytes().map_err(|shape| self.failed(shape))
+                    let reply = look.ask(Command::new("LINDEX").arg(list.clone()).number(index)).await?;
+                    reply.into_optional_bytes().map_err(|shape| look.failed(shape))
                 });
                 try_join_all(items).await?.into_iter().rev().map_while(|item| item).collect()
             }
             _ => {
                 let last = first + items - 1;
-                self.strings(Command::new("LRANGE").arg(list.clone()).number(first).number(last)).await?
+                look.strings(Command::new("LRANGE").arg(list.clone()).number(first).number(last)).await?
             }
         };
-        size.has_read(items.iter().map(|item| &item[..]));
+        self.size.has_read(items.iter().map(|item| &item[..]));
         let elements = items.chunks_exact(width).enumerate();
         Ok(elements.map(|(at, items)| Element { index: from + at, items: items.to_vec() }).collect())
     }

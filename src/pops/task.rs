@@ -336,7 +336,7 @@ impl Task {
         })
     }
 
-    /// A blocking pop. If no further connection may block, it waits on the one that is told of changed lists.
+    /// A blocking pop. Where no more connections may block, it waits for a notice that a list has changed.
     fn block(
         &mut self,
         conn: Conn,

@@ -43,13 +43,18 @@ fn ranks(package: &Package) -> BTreeMap<String, usize> {
 }
 
 pub(super) fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        if entry.is_dir() {
-            sources(&entry, into);
-        } else if entry.extension().is_some_and(|extension| extension == "rs") {
-            into.push(entry);
-        }
-    }
+    into.extend(files_of(folder, "rs"));
+}
+
+/// The files in a folder, and in those within it, whose names have this extension.
+pub(super) fn files_of(folder: &Path, extension: &str) -> impl Iterator<Item = PathBuf> {
+    files(folder).into_iter().filter(move |file| file.extension().is_some_and(|end| end == extension))
+}
+
+/// The files in a folder, and in those within it.
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|entry| if entry.is_dir() { files(&entry) } else { vec![entry] }).collect()
 }
 
 /// The module of a file, and its code without comments and without its unit tests.

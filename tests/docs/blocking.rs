@@ -3,20 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::architecture::files_of;
+
 /// All texts for users.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut folders, mut pages) = (vec![root.join("docs"), root.join("examples")], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for file in fs::read_dir(folder).expect("a folder") {
-            let path = file.expect("a file").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                pages.push(path);
-            }
-        }
-    }
+    let folders = ["docs", "examples"].map(|folder| root.join(folder));
+    let mut pages: Vec<_> = folders.iter().flat_map(|folder| files_of(folder, "md")).collect();
     pages.extend(["README.md", "SECURITY.md", "CHANGELOG.md"].map(|name| root.join(name)));
     pages
 }

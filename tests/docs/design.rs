@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::architecture::files;
+
 /// The most bytes of a topic, and the most words of an answer without its tables. A longer answer is two
 /// questions.
 const BYTES: usize = 15_000;
@@ -17,25 +19,13 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn files(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        if entry.is_dir() {
-            files(&entry, into);
-        } else {
-            into.push(entry);
-        }
-    }
-}
-
 /// The name and text of each topic.
 fn topics() -> Vec<(String, String)> {
-    let mut topics = Vec::new();
-    files(&root().join("docs/design"), &mut topics);
     let read = |topic: PathBuf| {
         let name = topic.file_name().expect("a name").to_string_lossy().into_owned();
         (name, fs::read_to_string(topic).expect("text"))
     };
-    topics.into_iter().map(read).collect()
+    files(&root().join("docs/design")).into_iter().map(read).collect()
 }
 
 #[test]
@@ -78,10 +68,8 @@ fn the_design_is_short() {
 
 #[test]
 fn the_files_that_the_design_names_exist() {
-    let mut existing = Vec::new();
-    for folder in ["src", "tests", "docs"] {
-        files(&root().join(folder), &mut existing);
-    }
+    let mut existing: Vec<_> =
+        ["src", "tests", "docs"].iter().flat_map(|folder| files(&root().join(folder))).collect();
     existing.extend(
         ["build.rs", "CRATE.md", "SECURITY.md"]
             .map(|name| root().join(name))

@@ -1,9 +1,9 @@
 //! The sizes that CONTRIBUTING.md sets: of files, and of lines of comments, which rustfmt leaves as they are.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::architecture::{CLI, CODEC, REDELAY, TESTING, production_code, sources};
+use super::architecture::{CLI, CODEC, REDELAY, TESTING, files_of, production_code, sources};
 
 /// Lines of code of a file: without comments, blank lines and tests.
 const LINES: usize = 400;
@@ -35,17 +35,6 @@ fn the_front_page_is_short() {
     assert!(lines <= 140, "README.md has {lines} lines");
 }
 
-fn lua(folder: &Path, found: &mut Vec<PathBuf>) {
-    for file in fs::read_dir(folder).expect("the scripts") {
-        let file = file.expect("a file").path();
-        if file.is_dir() {
-            lua(&file, found);
-        } else if file.extension().is_some_and(|extension| extension == "lua") {
-            found.push(file);
-        }
-    }
-}
-
 #[test]
 fn comments_fit() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -53,7 +42,7 @@ fn comments_fit() {
     for folder in ["src", "crates", "tests", "compat", "benches", "examples"] {
         sources(&root.join(folder), &mut files);
     }
-    lua(&root.join("src/scripts"), &mut files);
+    files.extend(files_of(&root.join("src/scripts"), "lua"));
     let (mut seen, mut wide) = (0, Vec::new());
     for file in files {
         let text = fs::read_to_string(&file).expect("a source");

@@ -301,6 +301,7 @@ async fn nothing_ready_is_passed_over_within_a_page() {
     let (inspector, queue) = (client.inspector(), client.blocking_queue("q", codec::Long));
     soon(queue.offer_all(&Vec::from_iter(0..COUNT))).await.unwrap();
     let number = |ready: &ReadyPayload| str::from_utf8(&ready.payload).unwrap().parse().unwrap();
+    let monitor = Monitor::start(&server);
     let whole = soon(inspector.ready("q", None, usize::MAX)).await.unwrap();
     // Far from the head, so that nothing is read that is taken meanwhile.
     let mut after = Some(Cursor::from(&whole[4_999]));
@@ -327,6 +328,9 @@ async fn nothing_ready_is_passed_over_within_a_page() {
     let first = soon(inspector.ready("q", None, 1)).await.unwrap();
     let taken: i64 = number(&first[0]);
     assert!((30..5_000).contains(&taken), "{taken} were taken");
+    let calls = monitor.end(&server);
+    let reads: Vec<_> = calls.into_iter().filter(|call| call[0].to_lowercase().contains("lrange")).collect();
+    assert!(most(&reads) <= 1_000, "a command reads {}", most(&reads));
 }
 
 /// A reply that begins with one of these words is a message to the client library.

@@ -348,8 +348,8 @@ impl Plan {
         self
     }
 
-    /// The same with so many entries that are due at once that the list is rebuilt (`transfer/rebuild.lua`).
-    /// `None` if these clients are too slow for that.
+    /// The same plan with a backlog for which the list is rebuilt (`transfer/rebuild.lua`). `None` if the
+    /// clients are too slow for that.
     pub(super) fn with_large_backlog(mut self) -> Option<Self> {
         let is_slow = is_slow(&self.crew.clients) || self.has_receivers() || self.sets_clock();
         self.crew.backlog = 12_000;

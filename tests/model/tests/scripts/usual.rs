@@ -64,7 +64,7 @@ pub(crate) fn with_and_without_its_beginning(script: &str) -> (String, String) {
 /// The name of `transfer.lua` without its beginning.
 pub(crate) const LONG_TRANSFER: &str = "TRANSFER without its beginning";
 
-/// `transfer.lua` without the short way for few entries: with a search of the list.
+/// `transfer.lua` without the short ways, for few entries and for none: with a search of the list.
 pub(crate) fn long_transfer() -> String {
     let (script, begins) = (script("TRANSFER"), "local is_usual = ");
     assert_eq!(script.matches(begins).count(), 1);
