@@ -1,14 +1,14 @@
-//! The beginnings of `receive.lua` and `offer_jobs.lua`, which make the usual calls: with and without them, a
-//! call has the same effect and the same reply, whichever command the server refuses, and whichever key is of
-//! another type.
+//! The beginnings of `receive.lua`, `offer_jobs.lua` and `transfer.lua`, which make the usual calls: with and
+//! without them, a call has the same effect and the same reply, whichever command the server refuses, and
+//! whichever key is of another type.
 
 use std::collections::BTreeMap;
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
 use redelay_support::{
-    CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, NOTES, ORDERED_LIST,
-    REBUILD, RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
+    CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES, MOVED, NOTES,
+    ORDERED_LIST, QUARANTINE, REBUILD, RECEIPTS, RETRIES, SCRATCH, TARGET, TIMEOUT_SET, part,
 };
 
 use crate::jobs::OF_OFFER_HELD;
@@ -20,7 +20,7 @@ pub(crate) const WHOLE: &str = "RECEIVE without its beginning";
 /// Where the calls that the beginning makes are counted.
 pub(crate) const USUAL: &str = "usual";
 
-const LISTS: [&str; 3] = [TARGET, INBOX, ORDERED_LIST];
+const LISTS: [&str; 4] = [TARGET, INBOX, ORDERED_LIST, QUARANTINE];
 const HASHES: [&str; 6] = [MESSAGES, RECEIPTS, CONTROL, DEAD_MESSAGES, JOBS, NOTES];
 const SETS: [&str; 5] = [LEASES, RETRIES, DEAD, TIMEOUT_SET, MORE_NOTES];
 const LEASE_MS: u64 = 30_000;
@@ -407,4 +407,93 @@ fn usual_offers_of_jobs_do_what_the_whole_script_does() {
     }
     println!("{count} usual ones");
     assert!(count > 0, "some calls were usual ones");
+}
+
+/// Entries of jobs and others, some of them malformed, in the list or in the set only. The whole script needs
+/// more commands; refused are those that both need.
+#[test]
+fn transfers_of_few_do_what_the_whole_script_does() {
+    const COMMANDS: [&str; 11] = [
+        "llen",
+        "zrange",
+        "zcount",
+        "lrem",
+        "rpush",
+        "zremrangebyrank",
+        "lpos",
+        "hlen",
+        "hmget",
+        "hdel",
+        "publish",
+    ];
+    const KEYS: [&str; 8] = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH, JOBS, REBUILD];
+    const ARGUMENTS: [&str; 5] = ["1000", "20000", "me", "0", "0"];
+    let server = server_with_user();
+    let few = script("TRANSFER");
+    let begins = "if are_few then";
+    assert_eq!(few.matches(begins).count(), 1);
+    let few = few.replace(begins, &format!("{begins} redis.call('INCR', '{USUAL}')"));
+    let scripts = [("TRANSFER", few), (LONG_TRANSFER, long_transfer())].into();
+    let mut twins = ["0", "1"].map(|database| Twin::start(&server, database));
+    let (mut count, mut moved) = (0, 0);
+    for seed in (0..cases()).filter(|seed| part().has(*seed)) {
+        let random = &mut fastrand::Rng::with_seed(seed);
+        let (mut now, mut path) = (EPOCH as u64 * 1000, Vec::new());
+        twins[0].admin::<()>(&["FLUSHALL"]);
+        for call in 0..60 {
+            now += random.u64(..3) * 100;
+            let changes = added(random, call, now);
+            let refused = (random.u8(..3) == 0).then(|| random.choice(COMMANDS).expect("a command"));
+            // A transfer of few does not look at the quarantine.
+            let damaged = (random.u8(..12) == 0).then(|| *random.choice(&KEYS).expect("a key"));
+            let damaged = damaged.filter(|key| ![QUARANTINE, MOVED].contains(key));
+            path.push((now, refused, damaged, changes.clone()));
+            let (mut replies, mut states) = (Vec::new(), Vec::new());
+            for (twin, name) in twins.iter_mut().zip(["TRANSFER", LONG_TRANSFER]) {
+                twin.set_clock(now);
+                for change in &changes {
+                    Cmd::new().arg(change).exec(&mut twin.admin).expect("a change");
+                }
+                let announced = server.command_calls("publish");
+                let reply = twin.call_damaged(refused, damaged, |twin| {
+                    twin.call(&scripts, name, &KEYS, &ARGUMENTS.map(Into::into))
+                });
+                replies.push((reply, server.command_calls("publish") - announced));
+                states.push(twin.state());
+            }
+            assert_eq!(replies[0], replies[1], "seed {seed}, the replies: {path:#?}");
+            assert_eq!(states[0], states[1], "seed {seed}, the keys: {path:#?}");
+            let usual = twins[0].admin::<Option<u32>>(&["GETSET", USUAL, "0"]).unwrap_or(0);
+            count += usual;
+            moved += usual * u32::from(replies[0].0.is_some());
+        }
+    }
+    println!("{count} transfers of few, {moved} of which were not refused");
+    assert!(moved > 0 && moved < count, "some were refused");
+}
+
+/// Commands that add pending entries.
+fn added(random: &mut fastrand::Rng, call: u64, now: u64) -> Vec<Vec<Bytes>> {
+    let mut commands = Vec::new();
+    for n in 0..random.u64(..5) {
+        let id = if random.u8(..4) == 0 { format!("run@{call}{n}") } else { format!("{call}.{n}") };
+        let payload = random.u8(..4).to_string();
+        let entry = [&[id.len() as u8], id.as_bytes(), &1_u64.to_le_bytes(), payload.as_bytes()].concat();
+        let is_malformed = random.u8(..16) == 0;
+        let entry = if is_malformed { entry[..entry.len() - 1].to_vec() } else { entry };
+        let due = (now + random.u64(..4) * 100).to_string();
+        let end = if random.u8(..4) == 0 { "LPUSH" } else { "RPUSH" };
+        if random.u8(..8) > 0 {
+            commands.push(vec!["ZADD".into(), TIMEOUT_SET.into(), due.into(), entry.clone()]);
+        }
+        if random.u8(..8) > 0 {
+            commands.push(vec![end.into(), ORDERED_LIST.into(), entry.clone()]);
+        }
+        if random.u8(..3) == 0 {
+            let kind = if random.bool() { b"p" } else { b"d" };
+            let field = [&kind[..], &[0; 12], &entry].concat();
+            commands.push(vec!["HSET".into(), JOBS.into(), id.into(), field]);
+        }
+    }
+    commands
 }
