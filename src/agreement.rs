@@ -29,14 +29,14 @@ pub(crate) enum Pair {
 }
 
 impl Pair {
-    fn keys(self, keys: &Keys) -> [Bytes; 3] {
+    fn keys(self, keys: &Keys) -> [Bytes; 4] {
         let of_messages = keys.of_messages();
         let [set, hash] = match self {
             Self::Retries => [of_messages.retries, of_messages.messages],
             Self::Dead => [of_messages.dead, of_messages.dead_messages],
             Self::Schedules => keys.schedules(),
         };
-        [set, hash, of_messages.control]
+        [set, hash, of_messages.control, keys.scratch().clone()]
     }
 
     fn word(self) -> &'static str {
@@ -54,9 +54,9 @@ impl Pair {
     pub(crate) async fn agree(self, conn: &Conn, keys: &Keys) -> Result<bool, OpError> {
         let (mut rank, mut cursor) = (0, Bytes::from_static(b"0"));
         let (mut gone, mut again, mut foreign) = (0, 0, 0);
-        let [set, hash, control] = self.keys(keys);
+        let [set, hash, control, scratch] = self.keys(keys);
         let result = loop {
-            let call = scripts::AGREE.on(&[&set, &hash, &control]).arg(self.word()).number(rank);
+            let call = scripts::AGREE.on(&[&set, &hash, &control, &scratch]).arg(self.word()).number(rank);
             let call = call.arg(cursor).number(foreign);
             let [gone_now, again_now, next_rank, next_cursor, foreign_now, is_news] =
                 match call.idempotent().run(conn).await {

@@ -32,6 +32,10 @@ pub(crate) struct Script {
 }
 
 /// Each script with its SHA-1, the names of its keys, and its files: parts first, the script itself last.
+///
+/// One key of each script that removes something is always absent: the scratch key, a receipt, or a channel.
+/// So a server of a cluster refuses to run it while it hands its slot over. Otherwise a key that the script
+/// empties would end it there, half-way.
 macro_rules! scripts {
     ($($name:ident: $sha1:literal, [$($key:ident),*], [$($file:literal),+];)+) => {
         $(pub(crate) static $name: Script = Script {
@@ -75,9 +79,9 @@ scripts! {
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
     READ_JOB: "6ae2885c4010dfb287d7a141a7f2d80c1b17c0cd", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
-    AGREE: "fd86419d5069bb69885ef0790cd99c5e8ddd55ba", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
+    AGREE: "fd86419d5069bb69885ef0790cd99c5e8ddd55ba", [set, hash, control, scratch], ["parts/letter", "parts/scan", "agree"];
     SWEEP_JOBS: "203f9b75e2a68713c085f19dc97419d48fd421db",
-        [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes],
+        [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes, scratch],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "a975eb7c01876355593c359bc666d31793d5aaf9",
         [timeout_set, channel, jobs, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes, ordered_list, rebuild],
@@ -95,7 +99,7 @@ scripts! {
         [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
     FORGET_JOBS: "70b5c4a25dc52334c47388069c7d69cbe7954b0a",
-        [timeout_set, jobs, notes, more_notes],
+        [timeout_set, jobs, notes, more_notes, scratch],
         ["parts/job_bytes", "parts/field", "parts/note", "forget_jobs"];
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
         [timeout_set, ordered_list, channel, receipt, scratch],
@@ -116,13 +120,13 @@ scripts! {
         [list, scratch, timeout_set, jobs, notes, more_notes],
         ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_ready"];
     REMOVE_FIRST: "ad12a54095d9d5f224439fde5bf7a4dc8b922b6d",
-        [target, timeout_set, jobs, notes, more_notes],
+        [target, timeout_set, jobs, notes, more_notes, scratch],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_first"];
     CLEAR: "ded46913561dc360f6d1cff73f567ff4fea8a87f",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "clear"];
     CLEAR_READY: "5f2b9df574d791cc1b9bfcea3c2a88d14c3c5e85",
-        [target, timeout_set, jobs, notes, more_notes],
+        [target, timeout_set, jobs, notes, more_notes, scratch],
         ["parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "clear_ready"];
     LEN: "a17b1e228a8128502277d9ba151228ddf2e30eba", [timeout_set, ordered_list, rebuild], ["len"];
     RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
@@ -157,7 +161,7 @@ scripts! {
     RELEASE_ALL: "d22b11994fb9bc819d98ddcf1ee086981fc20918",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "release_all"];
-    TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
+    TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims, scratch], ["parts/claims", "take"];
     TAKE_ANY: "4f582e70d8778fe2cc3fd35b026dc2ac7d79dcf9", [], ["take_any"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",
         [target, receipt, scratch],

@@ -224,7 +224,7 @@ pub(super) async fn try_pop(
         let limit = CALL.min(count - popped.len());
         let claim = claims::new_id();
         let call = scripts::TAKE
-            .on(&[keys.target(), keys.claims()])
+            .on(&[keys.target(), keys.claims(), keys.scratch()])
             .arg(pop)
             .number(limit)
             .number(KEPT_MS)
@@ -266,6 +266,7 @@ pub(super) async fn try_pop_any(
     let call = scripts::TAKE_ANY
         .on(&[])
         .keys(lists.iter().flat_map(|keys| [keys.target().clone(), keys.claims().clone()]))
+        .keys(lists.first().map(|keys| keys.scratch().clone()))
         .arg(pop)
         .number(CALL.min(count))
         .number(KEPT_MS)

@@ -2,7 +2,7 @@
 -- deleted by hand, or something in it. What has no content any more is forgotten, and what only has a content
 -- is in the set again. Idempotent.
 -- KEYS   1 set: ids, sorted   2 hash: id -> content
---        3 control: how many fields of the content of dead letters are none
+--        3 control: how many fields of the content of dead letters are none   4 scratch
 -- ARGV   1 what they have: 'dead' letters, 'schedules', or 'retries', which need not have all messages
 --        2 how many ids of the set were looked at, or -1: all
 --        3 the cursor of a scan of the hash, or '': it has ended   4 how many fields were none

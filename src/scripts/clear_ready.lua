@@ -1,6 +1,6 @@
 -- Deletes the payloads of a list: all of them, if nothing travels with any; otherwise a part, from the head
 -- on, and forgets the jobs that they are.
--- KEYS   1 target   2 timeout set   3 jobs   4 notes   5 more notes
+-- KEYS   1 target   2 timeout set   3 jobs   4 notes   5 more notes   6 scratch
 -- Reply  {how many are gone, how many are left}
 -- Cost   O(log n) for each of 1,000 payloads at most; the one with which 1 MB is exceeded is the last. Of
 --        all, that of UNLINK

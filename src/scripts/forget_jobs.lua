@@ -1,5 +1,5 @@
 -- Forgets jobs whose entries were polled, unless these are pending again.
--- KEYS   1 timeout set   2 jobs   3 notes   4 more notes
+-- KEYS   1 timeout set   2 jobs   3 notes   4 more notes   5 scratch
 -- ARGV   1.. entry, score, entry, score, ..., up to 1,000 pairs, and about 1 MB
 -- Reply  how many ids are forgotten
 -- Cost   O(log n) for each

@@ -2,6 +2,7 @@
 -- them. Clients that moved or removed the entries have left them, or those who took the payloads.
 -- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters
 --        5 dead messages: their content   6 notes   7 target   8 inbox   9 messages   10 more notes
+--        11 scratch
 -- ARGV   1 fields to look at, about
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead
 --        letters and their content do not agree, or 0}

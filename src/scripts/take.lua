@@ -1,5 +1,5 @@
 -- Pops payloads without blocking. A lost reply loses none of them.
--- KEYS   1 target   2 claims
+-- KEYS   1 target   2 claims   3 scratch
 -- ARGV   1 'LPOP' | 'RPOP'   2 most payloads   3 ms for which claims are kept   4 id of this pop
 --        5 id of an earlier pop whose reply has arrived, or ''
 -- Reply  {payload, payload, ...} in the order of the pops

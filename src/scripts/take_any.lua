@@ -1,6 +1,6 @@
 -- Pops payloads of several lists without blocking: of the first one as many as it has, then of the next one.
 -- A lost reply loses none of them.
--- KEYS   the targets, each followed by the claims of its queue
+-- KEYS   the targets, each followed by the claims of its queue; and one that is absent
 -- ARGV   1 'LPOP' | 'RPOP'   2 most payloads, at least 1   3 ms for which claims are kept   4 id of this pop
 --        5... for each target, the id of an earlier pop whose reply has arrived, or ''
 -- Reply  {number of a target, how many payloads, payload, ..., number of the next target that had any, ...}

@@ -173,6 +173,33 @@ fn no_name_is_defined_twice() {
     }
 }
 
+/// A server that hands the slot of its keys over runs a script only if none of them is absent. A key that the
+/// script empties is absent then, and the next command on it fails.
+#[test]
+fn no_script_that_removes_something_runs_while_its_slot_is_half_moved() {
+    const REMOVE: [&str; 11] = [
+        "DEL",
+        "UNLINK",
+        "HDEL",
+        "LTRIM",
+        "LREM",
+        "LPOP",
+        "RPOP",
+        "RPOPLPUSH",
+        "ZREM",
+        "ZREMRANGEBYRANK",
+        "ZREMRANGEBYSCORE",
+    ];
+    const ABSENT: [&str; 4] = ["scratch", "channel", "receipt", "receivers"];
+    let removes =
+        |script: &Script| REMOVE.iter().any(|name| script.source.contains(&format!("call('{name}'")));
+    // These only read, with parts that can remove; the last one has the keys of several queues.
+    const OTHERS: [&str; 5] = ["CONTAINS", "CONTAINS_READY", "JOB_STATES", "READ_QUARANTINE", "TAKE_ANY"];
+    let runs = |script: &Script| !script.keys.iter().any(|key| ABSENT.contains(key));
+    let found = ALL.iter().filter(|(_, script, _)| removes(script) && runs(script)).map(|(name, ..)| *name);
+    assert_eq!(found.collect::<BTreeSet<_>>(), OTHERS.into());
+}
+
 /// Some proxies check the text of a script: the name of each command is a literal, each key is written
 /// `KEYS[n]`, with a number, and there is one at least.
 #[test]

@@ -305,7 +305,7 @@ pub(crate) async fn take_elsewhere(url: String, ledger: Ledger, stop: Cancellati
             std::thread::sleep(ms(5));
         }
     });
-    tokio::time::timeout(MINUTE, taking).await.expect("it ends").expect("it goes on whatever happens");
+    tokio::time::timeout(10 * MINUTE, taking).await.expect("it ends").expect("it goes on whatever happens");
 }
 
 /// `None` if the connection cannot be used any more. If the other side has not ended it, this program or the

@@ -121,7 +121,7 @@ impl Cell {
     }
 
     async fn run(self) {
-        for _ in 0..10 {
+        for _ in 0..50 {
             if self.meets_the_call().await {
                 return;
             }

@@ -12,7 +12,7 @@ use futures::future::poll_immediate;
 use futures::stream::{FuturesUnordered, StreamExt};
 use redelay::{BlockingQueue, Client, ErrorKind, Result, codec};
 use redelay_fixture::{Server, redis, until_async, until_async_within};
-use redelay_support::{Boxed, CHANNEL, MINUTE, alone, ms, number_queues, soon};
+use redelay_support::{Boxed, CHANNEL, MINUTE, Queues, alone, builder, ms, number_queues, soon};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -114,7 +114,7 @@ async fn takers_that_begin_and_end_together() {
         let takers: FuturesUnordered<_> = takers.into_iter().collect();
         let ended = tokio::spawn(takers.map(|taker| taker.expect_err("nothing to take").kind()).collect());
         end.run(&client).await;
-        let ended: Vec<ErrorKind> = timeout(MINUTE, ended).await.expect("all end").unwrap();
+        let ended: Vec<ErrorKind> = timeout(10 * MINUTE, ended).await.expect("all end").unwrap();
         assert_eq!(ended, [ErrorKind::Closed; 20_000]);
         client.shutdown().await;
     }
@@ -124,7 +124,8 @@ async fn takers_that_begin_and_end_together() {
 async fn a_taker_does_not_run_while_it_waits() {
     const NUMBER: usize = 20_000;
     let server = Server::start();
-    let (client, ready, _delayed) = number_queues(&server).await;
+    let Queues { client, ready, .. } =
+        Queues::of_numbers(builder(&server).command_timeout(10 * MINUTE)).await;
     let polls = Arc::<AtomicUsize>::default();
     let mut takers = JoinSet::new();
     for _ in 0..NUMBER {

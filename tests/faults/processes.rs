@@ -7,7 +7,7 @@ use redelay_fixture::{Program, Server, until, until_async};
 
 const PROCESSES: usize = 16;
 /// Longer than the other tests in this binary take.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(900);
 /// The interval between due times.
 const GAP: Duration = Duration::from_millis(60);
 

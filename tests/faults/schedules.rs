@@ -11,7 +11,7 @@ use fastrand::Rng;
 use redelay::delayed_queue::{Missed, Schedule};
 use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Program, Proxy, Server, until_async};
-use redelay_support::{MINUTE, Queues, SCHEDULES, still_builder};
+use redelay_support::{MINUTE, Queues, SCHEDULE_RECORDS, SCHEDULES, still_builder};
 
 use crate::on_threads::each_seed;
 
@@ -74,6 +74,11 @@ async fn run(seed: u64) -> Result<String, String> {
         Program::start_ignored_test("schedules::service", &[("URL", &url), ("VERSION", &version)])
     };
     let mut services: Vec<Program> = (0..PROCESSES).map(|_| start(&mut random)).collect();
+    let records = || server.get::<Vec<Vec<u8>>, _>(["HVALS", SCHEDULE_RECORDS]);
+    let is_changed = |record: &Vec<u8>| {
+        [b" v1", b" v2"].iter().any(|version| record.windows(3).any(|part| part == *version))
+    };
+    until_async("a service has changed a schedule", || async { records().iter().any(is_changed) }).await;
     let mut stopped = [false; PROCESSES];
     for _ in 0..STEPS {
         let one = random.usize(..PROCESSES);
@@ -170,5 +175,5 @@ fn millis(at: SystemTime) -> u64 {
 /// Case 55.
 #[test]
 fn each_run_of_a_schedule_is_stored_once() {
-    each_seed(AT_A_TIME, PLANS, 2 * MINUTE, "each_run", run);
+    each_seed(AT_A_TIME, PLANS, 10 * MINUTE, "each_run", run);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, Worker, codec};
 use redelay_fixture::{Cluster, Product, Server, until_async, until_async_within};
-use redelay_support::{MINUTE, is_soak, ms, rounds, soon};
+use redelay_support::{MINUTE, SCRATCH, TARGET, is_soak, ms, rounds, script, soon};
 use tokio::task::block_in_place;
 
 /// The slot of a queue moves while everybody works on it, and stays half moved for a while.
@@ -157,6 +157,26 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     handled.sort_unstable();
     assert!(handled.iter().copied().eq(pending..offered), "{} of {}", handled.len(), offered - pending);
     to.cmd(["DEL", "{q}dropped"]);
+}
+
+/// The server runs no script of which a key is absent. Otherwise this one would empty the hash of the claims,
+/// and the next command on it would end the script half-way.
+#[test]
+fn no_take_runs_while_its_slot_is_half_moved() {
+    const CLAIMS: &str = "redelay:popped:{q}";
+    let cluster = Cluster::without_replicas(3);
+    let slot = cluster.slot_of(TARGET);
+    let source = cluster.master_of(slot);
+    let target = cluster.servers().iter().find(|server| server.port() != source.port()).unwrap();
+    source.cmd(["RPUSH", TARGET, "a"]);
+    source.cmd(["HSET", CLAIMS, "earlier", ""]);
+    cluster.begin_move(slot, target);
+    let call = ["LPOP", "1", "60000", "this", "earlier"];
+    let take = script("TAKE");
+    let error =
+        source.try_cmd(["EVAL", &take, "3", TARGET, CLAIMS, SCRATCH].into_iter().chain(call)).unwrap_err();
+    assert!(matches!(error.code(), Some("ASK" | "TRYAGAIN")), "{error}");
+    assert_eq!((source.list(TARGET), source.get::<u64, _>(["HLEN", CLAIMS])), (vec![b"a".to_vec()], 1));
 }
 
 /// What a server has said of a slot says more than that it is silent in the end.

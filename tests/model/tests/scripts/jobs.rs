@@ -25,7 +25,7 @@ const UNIT_MS: i64 = 3_600_000;
 const LEASE_MS: i64 = 30_000;
 const RECEIPT: &str = "redelay:offered:{q}:1";
 /// The keys of the scripts that remove ready payloads.
-const OF_READY: [&str; 5] = [TARGET, TIMEOUT_SET, JOBS, NOTES, MORE_NOTES];
+const OF_READY: [&str; 6] = [TARGET, TIMEOUT_SET, JOBS, NOTES, MORE_NOTES, SCRATCH];
 /// Before the id.
 const THROTTLE: &str = "redelay:throttle:{q}:id:";
 /// The keys of `OFFER_HELD`, but for the receipt.
@@ -544,6 +544,7 @@ impl Real {
                     INBOX,
                     MESSAGES,
                     MORE_NOTES,
+                    SCRATCH,
                 ];
                 int(&self.call("SWEEP_JOBS", &keys, &[b"1000".into()])[0])
             }
@@ -556,7 +557,7 @@ impl Real {
                 };
                 if int(are_jobs) == 1 {
                     let job = [entry.clone(), score.clone()];
-                    self.call_again("FORGET_JOBS", &[TIMEOUT_SET, JOBS, NOTES, MORE_NOTES], &job);
+                    self.call_again("FORGET_JOBS", &[TIMEOUT_SET, JOBS, NOTES, MORE_NOTES, SCRATCH], &job);
                 }
                 1
             }

@@ -325,7 +325,11 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
             let forget = forget.map_or_else(String::new, |id| id.to_string());
             let arguments =
                 ["LPOP".to_owned(), "1".to_owned(), HOUR_MS.to_owned(), claim.to_string(), forget];
-            ("TAKE", vec![TARGET.into(), CLAIMS.into()], arguments.map(String::into_bytes).into())
+            (
+                "TAKE",
+                vec![TARGET.into(), CLAIMS.into(), SCRATCH.into()],
+                arguments.map(String::into_bytes).into(),
+            )
         }
         Call::ReturnToList { receipt, payloads } => {
             let payloads = payloads.iter().rev().map(|payload| payload.to_string().into_bytes());
