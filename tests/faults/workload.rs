@@ -278,7 +278,7 @@ impl Load {
 /// Waits until nothing is pending and nothing is ready.
 pub(crate) async fn until_empty(server: &Server) {
     let is_empty = || async { server.get::<usize, _>(["EXISTS", TARGET, TIMEOUT_SET, ORDERED_LIST]) == 0 };
-    until_async_within(2 * MINUTE, "everything is moved and taken", is_empty).await;
+    until_async_within(10 * MINUTE, "everything is moved and taken", is_empty).await;
 }
 
 /// Offers entries that become due together while the load runs, more than one transfer call moves. On a busy

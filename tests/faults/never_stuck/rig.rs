@@ -244,7 +244,7 @@ async fn until_nothing_due(server: &Server) {
             [server.get(["ZCARD", TIMEOUT_SET]), server.get(["LLEN", ORDERED_LIST])];
         due == 0 && pending == listed && server.get::<usize, _>(["EXISTS", TARGET]) == 0
     };
-    until_async_within(MINUTE, "what is due is moved and taken", is_done).await;
+    until_async_within(10 * MINUTE, "what is due is moved and taken", is_done).await;
 }
 
 /// Offers until a taker has received one. The first may go to a pop whose client the server still believes to

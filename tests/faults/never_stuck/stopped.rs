@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::{Program, Proxy, Server, until, until_async_within};
+use redelay_fixture::{Program, Proxy, Server, until, until_async_within, until_within};
 use redelay_support::MINUTE;
 
 use super::rig::{BOUND, finish};
@@ -132,7 +132,8 @@ async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
     for n in 0..TAKERS {
         server.cmd(["RPUSH", &format!("q{n}"), &format!("payload {n}")]);
     }
-    until("the server has popped for them", || server.keys().iter().all(|key| !key.starts_with(b"q")));
+    let is_popped = || server.keys().iter().all(|key| !key.starts_with(b"q"));
+    until_within(10 * MINUTE, "the server has popped for them", is_popped);
     tokio::time::sleep(LONGER_THAN_A_POP).await;
     child.thaw();
     let is_over =
