@@ -214,9 +214,13 @@ async fn in_the_inbox_of_a_dead_process(restarts: bool) {
             server.start_again();
         }
         let delivery = soon(other.ready.receiver().lease(ms(3000)).receive()).await.unwrap();
-        assert_eq!((*delivery.value(), delivery.attempt()), (7, 1));
+        let (value, attempt) = (*delivery.value(), delivery.attempt());
         delivery.ack().await.unwrap();
-        return;
+        assert_eq!(value, 7);
+        // Or the call has arrived since.
+        if attempt == 1 {
+            return;
+        }
     }
     panic!("it was claimed each time");
 }

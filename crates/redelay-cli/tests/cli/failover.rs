@@ -16,10 +16,11 @@ fn what_goes_on_follows_the_new_master() {
     offer(all.master(), "a");
     let environment = [("REDIS_URL", &*url), ("HOME", "/nonexistent")];
     let start = |words: &[&str]| Program::start(env!("CARGO_BIN_EXE_redelay"), words, &environment);
-    let pump = start(&["pump", "--health", "127.0.0.1:0"]);
+    // It ends if its first search fails, and the others if their first questions do.
+    let pump = start(&["--timeout=1m", "pump", "--health", "127.0.0.1:0"]);
     let is_well =
         || page(&pump, "its health is at http://", "/health").is_some_and(|(status, _)| status == 200);
-    let watch = start(&["watch"]);
+    let watch = start(&["--timeout=1m", "watch"]);
     let has_said = |words: &str| {
         let output = watch.output();
         assert!(watch.is_running(), "it goes on: {output}");
@@ -40,8 +41,10 @@ fn what_goes_on_follows_the_new_master() {
     terminal.shows(&format!("127.0.0.1:{old} "));
     // `top` ends if its first search fails.
     terminal.shows(", found with ");
-    until("it is moved", || all.master().list("orders").len() == 1);
-    // `watch` ends if its first questions have no answer.
+    until("it is moved", || {
+        assert!(pump.is_running(), "it goes on: {}", pump.output());
+        all.master().list("orders").len() == 1
+    });
     until("it listens", || has_said("listening; "));
     until("it is well", is_well);
     #[cfg(feature = "exporter")]
