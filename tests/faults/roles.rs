@@ -54,7 +54,7 @@ const RETRIES: usize = 1000;
 /// What a client prints that has missed an announcement, and has found out by looking for overdue entries.
 const STALLED: &str = "it has stalled";
 /// On a busy machine, it takes less.
-const BACK: Duration = Duration::from_secs(60);
+const BACK: Duration = Duration::from_secs(20);
 
 impl Role {
     /// In one slot.
