@@ -23,7 +23,7 @@ use redelay::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use private::transfer::schedule::{Moved, Next, Schedule};
+use private::transfer::schedule::{Moved, Next, TransferSchedule};
 use private::wire::entry::{self, EntryFormat};
 
 fn main() {
@@ -47,9 +47,9 @@ fn unpack(bencher: Bencher, size: usize) {
 }
 
 /// A schedule of this number of queues, each with something due in an hour.
-fn busy(queues: u64) -> (Schedule, Instant) {
+fn busy(queues: u64) -> (TransferSchedule, Instant) {
     let now = Instant::now();
-    let mut schedule = Schedule::new(Duration::from_secs(60), 6);
+    let mut schedule = TransferSchedule::new(Duration::from_secs(60), 6);
     for queue in 0..queues {
         schedule.open(queue, now);
         schedule.announced(queue, now + Duration::from_secs(3_600));

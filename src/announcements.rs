@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::conn::{Channels, Conn, Notice};
 use crate::wire::message::MessageId;
 use crate::wire::time;
-pub(crate) use heard::{Announced, Cancelled, Following};
+pub(crate) use heard::{Announced, CancelRequests, Following};
 use listeners::Listeners;
 
 /// How long a subscriber may take to confirm a subscription. It gives up a connection that is silent for 3 s.

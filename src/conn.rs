@@ -56,10 +56,10 @@ mod open;
 mod options;
 mod patterns;
 mod probe;
+mod purpose;
 mod pushed;
 mod replicas;
 mod reply;
-mod role;
 mod routing;
 mod sentinel;
 mod session;
@@ -110,7 +110,7 @@ pub(crate) use wrong_type::wrong_type;
 use crate::telemetry::ClientCounters;
 use cluster::Cluster;
 use commands::Commands;
-use role::Role;
+use purpose::Purpose;
 use shared::Shared;
 
 /// A command may take the command timeout, and as long again for each such number of bytes.
@@ -187,7 +187,7 @@ impl Conn {
     /// Opens another connection, for blocking pops, of this queue if only of one. Tries once.
     pub(crate) async fn open_blocking(&self, queue: Option<&str>) -> Result<Arc<Link>, ConnectError> {
         let shared = Shared { queue: queue.map(Arc::from), ..self.shared_here() };
-        Link::open_once(&self.base.options, Role::Blocking, &shared, self.lead()).await
+        Link::open_once(&self.base.options, Purpose::Blocking, &shared, self.lead()).await
     }
 
     /// The counters of this module and of those above it.

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::queue::Queue;
-use crate::receiving::{Claim, PendingReceive, Receiving, Settlement};
+use crate::receiving::{Claimed, PendingReceive, Receiving, Settlement};
 use crate::telemetry::events::Span;
 use crate::wire::job::{JobData, TRACEPARENT};
 use crate::wire::message::MessageId;
@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for MessageId {
 impl<T> Delivery<T> {
     pub(crate) fn new(
         value: T,
-        claim: Claim,
+        claim: Claimed,
         receiving: Arc<Receiving>,
         queue: Arc<Queue>,
         backoff: Backoff,

@@ -111,7 +111,7 @@ pub(crate) struct Leases {
     length: Duration,
     /// For how long a lease is extended without the handler's doing.
     most: Duration,
-    held: HashMap<Member, Held>,
+    held: HashMap<Member, HeldLease>,
     /// When to look at them again. Leases that are added later need nothing before that.
     next: Option<Instant>,
     /// None is over before this, so that not all of them are looked at for each call. `None`: none that is
@@ -122,7 +122,7 @@ pub(crate) struct Leases {
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldLease {
     lease: Arc<Lease>,
     holds: Option<Bytes>,
     /// Somebody may have asked to cancel the job, and the server is to say so.
@@ -153,8 +153,14 @@ impl Leases {
         let lease = Arc::new(Lease::new(sent + self.length));
         let extend_until = sent.checked_add(self.most);
         let is_doubtful = holds.is_some() && self.unheard_until.is_some_and(|until| sent <= until);
-        let held =
-            Held { lease: lease.clone(), holds, is_doubtful, asked: false, extend_until, extending: false };
+        let held = HeldLease {
+            lease: lease.clone(),
+            holds,
+            is_doubtful,
+            asked: false,
+            extend_until,
+            extending: false,
+        };
         self.held.insert(member, held);
         let next = if is_doubtful { sent } else { sent + self.length / LOOKS };
         self.next = Some(self.next.map_or(next, |known| known.min(next)));

@@ -31,12 +31,12 @@ pub(crate) struct Queue {
     pub(crate) counters: Arc<QueueCounters>,
     /// Whether a cluster would put its keys on several servers.
     is_split: bool,
-    role: Role,
+    kind: HandleKind,
 }
 
 /// The kind of handle, for error texts.
 #[derive(Clone, Copy, Debug)]
-enum Role {
+enum HandleKind {
     Blocking,
     Delayed,
 }
@@ -55,7 +55,15 @@ impl Queue {
         if !is_split {
             engine.check_permissions(&keys);
         }
-        Arc::new(Self { engine, conn, name: name.into(), keys, counters, is_split, role: Role::Blocking })
+        Arc::new(Self {
+            engine,
+            conn,
+            name: name.into(),
+            keys,
+            counters,
+            is_split,
+            kind: HandleKind::Blocking,
+        })
     }
 
     /// The queue of this name on the server, for a handle that offers and takes nothing.
@@ -64,7 +72,7 @@ impl Queue {
         let counters = engine.conn.counters().queue(&keys);
         let (conn, is_split) = (conn.of(&keys), !conn.can_hold(&keys));
         let name = String::from_utf8_lossy(name).into();
-        Arc::new(Self { engine, conn, name, keys, counters, is_split, role: Role::Delayed })
+        Arc::new(Self { engine, conn, name, keys, counters, is_split, kind: HandleKind::Delayed })
     }
 
     /// The same queue, for the handle of a delayed queue.
@@ -76,7 +84,7 @@ impl Queue {
             keys: self.keys.clone(),
             counters: self.counters.clone(),
             is_split: self.is_split,
-            role: Role::Delayed,
+            kind: HandleKind::Delayed,
         })
     }
 

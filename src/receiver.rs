@@ -10,7 +10,7 @@ use crate::blocking_queue::BlockingQueue;
 use crate::conn::OpError;
 use crate::delivery::Delivery;
 use crate::error::{Error, Result};
-use crate::receiving::{Claim, Destination, Receiving, Settings};
+use crate::receiving::{Claimed, Destination, Receiving, Settings};
 use crate::wire::message::{DeadMode, Policy};
 use crate::wire::time;
 
@@ -60,13 +60,13 @@ const LEASE_RANGE: std::ops::RangeInclusive<Duration> =
 #[doc(alias = "RReliableQueue")]
 pub struct Receiver<T> {
     queue: BlockingQueue<T>,
-    options: Options,
+    options: ReceiverOptions,
     /// Started with the first receive.
     receiving: Arc<OnceLock<Arc<Receiving>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Options {
+struct ReceiverOptions {
     lease: Duration,
     extend_for: Duration,
     attempts: u32,
@@ -131,7 +131,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub fn receiver(&self) -> Receiver<T> {
         Receiver {
             queue: self.clone(),
-            options: Options {
+            options: ReceiverOptions {
                 lease: Duration::from_secs(30),
                 extend_for: Duration::from_secs(1_800),
                 attempts: 10,
@@ -393,7 +393,7 @@ impl<T: 'static> Receiver<T> {
 
     fn settings(&self, verb: &'static str) -> Result<Settings> {
         let op = self.queue.queue().op(verb);
-        let Options { lease, extend_for, attempts, losses, dead, dead_letters: (most, age), .. } =
+        let ReceiverOptions { lease, extend_for, attempts, losses, dead, dead_letters: (most, age), .. } =
             self.options;
         let queue = self.queue.queue();
         let is_own = |to: &&Destination| to.keys == queue.keys && to.conn.server() == queue.conn.server();
@@ -424,12 +424,17 @@ impl<T: 'static> Receiver<T> {
         &self,
         verb: &'static str,
         receiving: &Arc<Receiving>,
-        claims: Vec<Claim>,
+        claims: Vec<Claimed>,
     ) -> Option<Result<Delivery<T>>> {
         claims.into_iter().next().map(|claim| self.delivery(verb, receiving, claim))
     }
 
-    fn delivery(&self, verb: &'static str, receiving: &Arc<Receiving>, claim: Claim) -> Result<Delivery<T>> {
+    fn delivery(
+        &self,
+        verb: &'static str,
+        receiving: &Arc<Receiving>,
+        claim: Claimed,
+    ) -> Result<Delivery<T>> {
         let queue = self.queue.queue_arc();
         let backoff = self.options.backoff.clone();
         let payload = claim.payload.clone();
@@ -451,7 +456,7 @@ impl<T: 'static> Receiver<T> {
 
 /// # Settings
 impl<T: 'static> Receiver<T> {
-    fn with(mut self, set: impl FnOnce(&mut Options)) -> Self {
+    fn with(mut self, set: impl FnOnce(&mut ReceiverOptions)) -> Self {
         set(&mut self.options);
         self.receiving = Arc::default();
         self

@@ -50,7 +50,7 @@ use crate::telemetry::events::Span;
 use crate::telemetry::{QueueCounters, Taker};
 use crate::wire::keys::Keys;
 pub(crate) use call::Settings;
-pub(crate) use claim::{Claim, Settled, Settlement};
+pub(crate) use claim::{Claimed, Settled, Settlement};
 pub(crate) use forward::Destination;
 use in_flight::InFlight;
 use task::Task;
@@ -110,12 +110,12 @@ impl Receiving {
     }
 
     /// Claims what is there, without waiting.
-    pub(crate) async fn poll(&self, most: usize) -> Result<Vec<Claim>, OpError> {
+    pub(crate) async fn poll(&self, most: usize) -> Result<Vec<Claimed>, OpError> {
         promptly(self.pending(most, false, None), self.command_timeout).await
     }
 
     /// Waits for messages for this time. The server looks at least once.
-    pub(crate) async fn wait_for(&self, most: usize, time: Duration) -> Result<Vec<Claim>, OpError> {
+    pub(crate) async fn wait_for(&self, most: usize, time: Duration) -> Result<Vec<Claimed>, OpError> {
         let mut pending = self.wait(most);
         match timeout(time, &mut pending).await {
             Ok(claims) => claims,
@@ -128,7 +128,7 @@ impl Receiving {
 
     /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a
     /// listener, too.
-    pub(crate) fn settle(&self, claim: &Claim, settlement: Settlement) -> PendingSettle {
+    pub(crate) fn settle(&self, claim: &Claimed, settlement: Settlement) -> PendingSettle {
         let answer = self.waiting.settle(claim, settlement);
         self.settling(answer)
     }
@@ -136,7 +136,7 @@ impl Receiving {
     /// Settles a delivery and waits for a message, in one call.
     pub(crate) fn settle_and_wait(
         &self,
-        claim: &Claim,
+        claim: &Claimed,
         settlement: Settlement,
     ) -> (PendingSettle, PendingReceive) {
         let (answer, joined) = self.waiting.settle_and_join(claim, settlement);
@@ -166,7 +166,7 @@ impl Receiving {
 }
 
 /// Awaits an answer that should come at once.
-async fn promptly(pending: PendingReceive, command_timeout: Duration) -> Result<Vec<Claim>, OpError> {
+async fn promptly(pending: PendingReceive, command_timeout: Duration) -> Result<Vec<Claimed>, OpError> {
     let silent = || Err(OpError::NotExecuted("the server does not answer".into()));
     timeout(command_timeout * 2, pending).await.unwrap_or_else(|_| silent())
 }
@@ -247,7 +247,7 @@ impl PendingReceive {
 }
 
 impl Future for PendingReceive {
-    type Output = Result<Vec<Claim>, OpError>;
+    type Output = Result<Vec<Claimed>, OpError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { caller, most, patient, waiting, joined, span, .. } = &mut *self;
@@ -262,7 +262,7 @@ impl Future for PendingReceive {
             // This process may have stood still since they were handed out. They go back, and others may have
             // them.
             let now = Instant::now();
-            let are_over = |claims: &Vec<Claim>| claims.iter().any(|claim| claim.lease.is_over(now));
+            let are_over = |claims: &Vec<Claimed>| claims.iter().any(|claim| claim.lease.is_over(now));
             match answer {
                 Ok(Some(claims)) if claims.peek(are_over) == Some(true) => {
                     drop(claims);

@@ -11,7 +11,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub(crate) use record::Record;
+pub(crate) use record::ScheduleRecord;
 pub(crate) use step::{State, Step};
 
 use crate::wire::time;

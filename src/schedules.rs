@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::conn::{Command, Conn, OpError, Reply};
-use crate::recurrence::{Record, State, Step};
+use crate::recurrence::{ScheduleRecord, State, Step};
 use crate::scripts;
 use crate::wire::entry;
 use crate::wire::keys::Keys;
@@ -44,7 +44,7 @@ impl Named {
         if self.name.len() > LONGEST_NAME {
             return Err("its name is too long: remove it");
         }
-        match Record::unpack(&bytes) {
+        match ScheduleRecord::unpack(&bytes) {
             Some(record) => Ok(Some(State { record, next: self.next, bytes, gone: None })),
             None => Err("it was written by a newer version of redelay, or is damaged: upgrade, or remove it"),
         }
@@ -85,7 +85,7 @@ pub(crate) async fn read_one(conn: &Conn, keys: &Keys, name: &Bytes) -> Result<(
 pub(crate) async fn running(
     conn: &Conn,
     keys: &Keys,
-    schedules: impl Iterator<Item = (&Bytes, &Record)>,
+    schedules: impl Iterator<Item = (&Bytes, &ScheduleRecord)>,
 ) -> Result<Vec<bool>, OpError> {
     let ids: Vec<_> = schedules.map(|(name, record)| run_of(name, record)).collect();
     let asked: Vec<_> = ids.iter().flatten().cloned().collect();
@@ -98,7 +98,7 @@ pub(crate) async fn running(
 }
 
 /// The id of the last run, if it holds that until it is done.
-pub(crate) fn run_of(name: &[u8], record: &Record) -> Option<Bytes> {
+pub(crate) fn run_of(name: &[u8], record: &ScheduleRecord) -> Option<Bytes> {
     let holds = record.recurrence.no_overlap.is_some() && record.last > 0;
     holds.then(|| run_id(name, record.last))
 }
@@ -143,7 +143,7 @@ pub(crate) async fn change(
     let name = &old.name;
     let id = |run: u64| run_id(name, run);
     let holds = step.record.as_ref().is_some_and(|record| record.recurrence.no_overlap.is_some());
-    let last = old.bytes.as_ref().and_then(Record::unpack).map_or(0, |record| record.last);
+    let last = old.bytes.as_ref().and_then(ScheduleRecord::unpack).map_or(0, |record| record.last);
     let (withdrawn, withdrawn_id) = step
         .withdrawn
         .as_ref()
@@ -158,7 +158,7 @@ pub(crate) async fn change(
         .arg(name.clone())
         .arg(old.bytes.clone().unwrap_or_default())
         .arg(old.score.clone())
-        .arg(step.record.as_ref().map(Record::pack).unwrap_or_default())
+        .arg(step.record.as_ref().map(ScheduleRecord::pack).unwrap_or_default())
         .arg(step.next.map_or_else(|| "inf".to_owned(), |next| next.to_string()))
         .arg(withdrawn)
         .arg(withdrawn_id)

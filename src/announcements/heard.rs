@@ -25,7 +25,7 @@ pub(crate) struct Announced {
 struct Heard {
     /// When the first retry is due: epoch ms, by the server's clock, which the calls of the receiver tell.
     retry: Option<f64>,
-    cancelled: Cancelled,
+    cancelled: CancelRequests,
 }
 
 /// Keeps a receiver informed for as long as it lives.
@@ -46,7 +46,7 @@ impl Drop for Following {
 
 /// Which jobs somebody has asked to cancel.
 #[derive(Debug, Default)]
-pub(crate) struct Cancelled {
+pub(crate) struct CancelRequests {
     pub(crate) messages: HashSet<MessageId>,
     /// Of other messages, that may have been announced unheard.
     pub(crate) may_be_others: bool,
@@ -89,7 +89,7 @@ impl Announced {
     }
 
     /// Waits until messages are announced whose jobs somebody has asked to cancel. Cancel safe.
-    pub(crate) async fn cancelled(&self) -> Cancelled {
+    pub(crate) async fn cancelled(&self) -> CancelRequests {
         loop {
             self.cancelled.notified().await;
             let cancelled = std::mem::take(&mut self.heard().cancelled);

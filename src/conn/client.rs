@@ -42,9 +42,9 @@ pub(super) enum To {
 
 /// A client of the library. It has one connection at a time.
 #[derive(Clone)]
-pub(super) struct Client(pub(super) fred::clients::Client);
+pub(super) struct FredClient(pub(super) fred::clients::Client);
 
-impl Client {
+impl FredClient {
     /// Runs a command, within this time or the client's own.
     #[inline(never)]
     pub(super) fn execute(self, name: &'static str, args: Vec<Bytes>, within: Option<Duration>) -> Executing {

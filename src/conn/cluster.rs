@@ -24,7 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::Address;
 use super::commands::Commands;
 use super::open::{SERVERS, may_pass};
-use super::role::Role;
+use super::purpose::Purpose;
 use super::shared::Shared;
 use super::slot::Slot;
 use super::slots::Table;
@@ -262,7 +262,7 @@ impl Following {
         let shared = self.shared.for_another_server();
         let options = self.options.at(address);
         // Fails only if the library refuses the options, with which the first connection was made.
-        let begin = || Link::begin(&options, Role::Commands, &shared).ok();
+        let begin = || Link::begin(&options, Purpose::Commands, &shared).ok();
         let commands = Commands::new(begin()?, options.replicas.and_then(|_| begin()), &options);
         self.ids += 1;
         let link = Arc::downgrade(&commands.link);
@@ -413,7 +413,7 @@ async fn ask(
 async fn ask_once(options: &Options, server: &Address, shared: &Shared) -> Result<Table, ConnectError> {
     let options = options.at(server);
     let shared = shared.for_another_server();
-    let link = Link::open_once(&options, Role::Commands, &shared, None).await?;
+    let link = Link::open_once(&options, Purpose::Commands, &shared, None).await?;
     let answer = ask(&link, server, |_| false).await.map(Option::unwrap_or_default);
     link.close().await;
     match answer {

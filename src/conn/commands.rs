@@ -6,7 +6,7 @@ use futures::future::{OptionFuture, join};
 use tokio::runtime::Handle;
 
 use super::confirmations::Confirmations;
-use super::role::Role;
+use super::purpose::Purpose;
 use super::shared::Shared;
 use super::slot::Slot;
 use super::{ConnectError, Link, Options};
@@ -21,11 +21,11 @@ pub(super) struct Commands {
 impl Commands {
     /// Connects to the server, again and again until the connect timeout has passed.
     pub(super) async fn open(options: &Options, shared: &Shared) -> Result<Self, ConnectError> {
-        let link = Link::open(options, Role::Commands, shared).await?;
+        let link = Link::open(options, Purpose::Commands, shared).await?;
         let confirming = match options.replicas {
             Some(_) => {
                 let lead = shared.lead(Slot::ANY);
-                Some(Link::open_once(options, Role::Commands, shared, lead).await?)
+                Some(Link::open_once(options, Purpose::Commands, shared, lead).await?)
             }
             None => None,
         };

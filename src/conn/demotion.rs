@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::role::Role;
+use super::purpose::Purpose;
 use super::session::Session;
 
 /// A connection is at least this old before it is closed because another one has met a demoted server. While
@@ -52,11 +52,11 @@ impl Demotion {
 
     /// Waits until a demotion was found after the session began, or, if nothing is written on it, until the
     /// address leads to another server; and until the session is no longer young.
-    pub(super) async fn concerns(&self, session: Option<Session>, role: Role) {
+    pub(super) async fn concerns(&self, session: Option<Session>, purpose: Purpose) {
         let Some(session) = session else { return };
         let mut found = self.0.subscribe();
         let is_left_behind = |commands: &Session| {
-            role.only_listens()
+            purpose.only_listens()
                 && commands.answered > session.answered
                 && commands.server.zip(session.server).is_some_and(|(theirs, own)| theirs != own)
         };
@@ -83,7 +83,7 @@ mod tests {
         let begun_at = |begun| Session { number: 0, client_id: None, begun, answered: begun, server: None };
         let begun_now = || begun_at(Instant::now());
         let concerns = async |session| {
-            poll_immediate(pin!(demotion.concerns(Some(session), Role::Commands))).await.is_some()
+            poll_immediate(pin!(demotion.concerns(Some(session), Purpose::Commands))).await.is_some()
         };
         let ms = Duration::from_millis;
 
@@ -115,16 +115,16 @@ mod tests {
             answered: now + Duration::from_millis(ms),
             server: Some(([127, 0, 0, 1], port).into()),
         };
-        let concerns = async |session, role| {
-            poll_immediate(pin!(demotion.concerns(Some(session), role))).await.is_some()
+        let concerns = async |session, purpose| {
+            poll_immediate(pin!(demotion.concerns(Some(session), purpose))).await.is_some()
         };
         advance(YOUNG).await;
         demotion.leads_to(at(1, 1));
-        assert!(!concerns(at(1, 0), Role::Subscriber).await, "it is the same server");
+        assert!(!concerns(at(1, 0), Purpose::Subscriber).await, "it is the same server");
         demotion.leads_to(at(2, 5));
-        assert!(concerns(at(1, 0), Role::Subscriber).await);
-        assert!(!concerns(at(1, 0), Role::Blocking).await, "its writes are refused there");
-        assert!(!concerns(at(3, 9), Role::Subscriber).await, "the commands may follow it");
-        assert!(!concerns(Session { server: None, ..at(1, 0) }, Role::Subscriber).await);
+        assert!(concerns(at(1, 0), Purpose::Subscriber).await);
+        assert!(!concerns(at(1, 0), Purpose::Blocking).await, "its writes are refused there");
+        assert!(!concerns(at(3, 9), Purpose::Subscriber).await, "the commands may follow it");
+        assert!(!concerns(Session { server: None, ..at(1, 0) }, Purpose::Subscriber).await);
     }
 }

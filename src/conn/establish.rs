@@ -19,11 +19,11 @@ use tokio::time::timeout;
 
 use super::Options;
 use super::address::Endpoint;
-use super::client::{Client, Connection};
+use super::client::{Connection, FredClient};
 use super::credentials::{Credentials, FAILED, Provider, named};
 use super::handshake::HANDSHAKE_TIMEOUT;
 use super::library_error::Error;
-use super::role::Role;
+use super::purpose::Purpose;
 use super::silence::IDLE;
 
 /// How long one try to open a socket may take.
@@ -39,12 +39,12 @@ const FAILOVER: u32 = 200;
 
 /// A client of the library that has connected, and the task that is its connection.
 pub(super) struct Established {
-    pub(super) client: Client,
+    pub(super) client: FredClient,
     pub(super) connection: Connection,
 }
 
 /// Why there is none.
-pub(super) enum Failure {
+pub(super) enum NotEstablished {
     Build(Error),
     Connect(Error),
     Silence,
@@ -52,19 +52,22 @@ pub(super) enum Failure {
 
 /// Makes one attempt to connect. Compiled once: see [`client`](super::client).
 #[inline(never)]
-pub(super) fn establish(options: &Options, role: Role) -> BoxFuture<'_, Result<Established, Failure>> {
-    Box::pin(establish_now(options, role))
+pub(super) fn establish(
+    options: &Options,
+    purpose: Purpose,
+) -> BoxFuture<'_, Result<Established, NotEstablished>> {
+    Box::pin(establish_now(options, purpose))
 }
 
-async fn establish_now(options: &Options, role: Role) -> Result<Established, Failure> {
-    let client = build(options, role).map_err(Failure::Build)?;
+async fn establish_now(options: &Options, purpose: Purpose) -> Result<Established, NotEstablished> {
+    let client = build(options, purpose).map_err(NotEstablished::Build)?;
     let fetch = options.credentials.fetch_timeout(options.connect_timeout);
     let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT + fetch);
     let mut connection = client.connect();
     match timeout(within, client.connected(&mut connection)).await {
         Ok(Ok(())) => Ok(Established { client, connection }),
-        Ok(Err(error)) => Err(Failure::Connect(error)),
-        Err(_) => Err(Failure::Silence),
+        Ok(Err(error)) => Err(NotEstablished::Connect(error)),
+        Err(_) => Err(NotEstablished::Silence),
     }
 }
 
@@ -80,7 +83,7 @@ fn tcp() -> TcpConfig {
 }
 
 /// A client of the library that has not connected.
-pub(super) fn build(options: &Options, role: Role) -> Result<Client, Error> {
+pub(super) fn build(options: &Options, purpose: Purpose) -> Result<FredClient, Error> {
     let connection = ConnectionConfig {
         connection_timeout: SOCKET_TIMEOUT.min(options.connect_timeout),
         // For authentication and the like, a credentials provider included.
@@ -92,13 +95,13 @@ pub(super) fn build(options: &Options, role: Role) -> Result<Client, Error> {
         ..ConnectionConfig::default()
     };
     let performance = PerformanceConfig {
-        default_command_timeout: match role {
-            Role::Commands | Role::Tracker | Role::Sentinel => options.command_timeout,
-            Role::Blocking | Role::Subscriber => Duration::ZERO,
+        default_command_timeout: match purpose {
+            Purpose::Commands | Purpose::Tracker | Purpose::Sentinel => options.command_timeout,
+            Purpose::Blocking | Purpose::Subscriber => Duration::ZERO,
         },
-        broadcast_channel_capacity: match role {
-            Role::Subscriber | Role::Tracker => 4096,
-            Role::Commands | Role::Blocking | Role::Sentinel => 32,
+        broadcast_channel_capacity: match purpose {
+            Purpose::Subscriber | Purpose::Tracker => 4096,
+            Purpose::Commands | Purpose::Blocking | Purpose::Sentinel => 32,
         },
         ..PerformanceConfig::default()
     };
@@ -107,12 +110,12 @@ pub(super) fn build(options: &Options, role: Role) -> Result<Client, Error> {
     let longest = if options.is_led() { FAILOVER } else { 1_000 };
     let mut policy = ReconnectPolicy::new_exponential(0, 50, longest, 2);
     policy.set_jitter(25);
-    let mut builder = Builder::from_config(config(options, role));
+    let mut builder = Builder::from_config(config(options, purpose));
     builder.set_connection_config(connection).set_performance_config(performance).set_policy(policy);
-    builder.build().map(Client)
+    builder.build().map(FredClient)
 }
 
-fn config(options: &Options, role: Role) -> Config {
+fn config(options: &Options, purpose: Purpose) -> Config {
     let server = match &options.endpoint {
         Endpoint::Host(server) => ServerConfig::new_centralized(server.host.clone(), server.port),
         #[cfg(unix)]
@@ -126,9 +129,9 @@ fn config(options: &Options, role: Role) -> Config {
         password: options.password.clone(),
         database: options.database,
         // The older protocol would need a second connection for what the server sends by itself.
-        version: match role {
-            Role::Tracker | Role::Sentinel => RespVersion::RESP3,
-            Role::Commands | Role::Blocking | Role::Subscriber => RespVersion::RESP2,
+        version: match purpose {
+            Purpose::Tracker | Purpose::Sentinel => RespVersion::RESP3,
+            Purpose::Commands | Purpose::Blocking | Purpose::Subscriber => RespVersion::RESP2,
         },
         fail_fast: true,
         ..Config::default()

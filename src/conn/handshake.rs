@@ -11,10 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::timeout;
 
-use super::client::Client;
+use super::client::FredClient;
 use super::expect::Expect;
+use super::purpose::Purpose;
 use super::reply::{Frame, NoReply, Reply};
-use super::role::Role;
 use super::topology::{Lead, outdated, replaced};
 use super::{Cause, OpError, library_error};
 
@@ -59,8 +59,8 @@ pub(super) struct Answered {
 /// learns its id. Refuses a server that is no master, if the connection is led to masters, or if nothing that
 /// is sent on it would be refused there: a subscriber would stay, and hear nothing.
 pub(super) async fn handshake(
-    client: &Client,
-    role: Role,
+    client: &FredClient,
+    purpose: Purpose,
     client_name: &str,
     last: Option<&Peer>,
     lead: Option<&Lead>,
@@ -72,18 +72,18 @@ pub(super) async fn handshake(
         words.push(vec!["KILL", "ID", id, "ADDR", address]);
     }
     words.push(vec!["INFO"]);
-    match role {
-        Role::Tracker => words.push(vec!["TRACKING", "ON"]),
+    match purpose {
+        Purpose::Tracker => words.push(vec!["TRACKING", "ON"]),
         // There is no such client: it shows whether the command works.
-        Role::Blocking => words.push(vec!["UNBLOCK", "0", "TIMEOUT"]),
-        Role::Commands | Role::Subscriber | Role::Sentinel => {}
+        Purpose::Blocking => words.push(vec!["UNBLOCK", "0", "TIMEOUT"]),
+        Purpose::Commands | Purpose::Subscriber | Purpose::Sentinel => {}
     }
     words.push(vec!["ID"]);
     let expect: Vec<_> =
         words.iter().map(|words| Expect::of("CLIENT", &[words[0].to_owned().into()])).collect();
     let ask = |name, args| client.clone().execute(name, args, None);
     let server_role = async {
-        match lead.is_some() || role.only_listens() {
+        match lead.is_some() || purpose.only_listens() {
             true => ask("ROLE", Vec::new()).await.map(Some),
             false => Ok(None),
         }
@@ -95,9 +95,9 @@ pub(super) async fn handshake(
     }));
     // Redis 6.2 takes one section a command. On a slow link, each takes long, so the second one is asked for
     // once.
-    let sections: &[&'static str] = match (role, last) {
-        (Role::Commands, None) => &["memory", "persistence"],
-        (Role::Commands, Some(_)) => &["memory"],
+    let sections: &[&'static str] = match (purpose, last) {
+        (Purpose::Commands, None) => &["memory", "persistence"],
+        (Purpose::Commands, Some(_)) => &["memory"],
         _ => &[],
     };
     let info =
@@ -121,9 +121,9 @@ pub(super) async fn handshake(
     let mut next = || answers.pop().expect("a reply for each command");
     // Without `CLIENT ID`, or without what it is for, a pop is not interrupted: it blocks for shorter.
     let mut client_id = next().ok().and_then(|id| id.into_int().ok());
-    match (role, client_id.is_some()) {
-        (Role::Tracker, _) => drop(next()?),
-        (Role::Blocking, _) if next().is_err() => client_id = None,
+    match (purpose, client_id.is_some()) {
+        (Purpose::Tracker, _) => drop(next()?),
+        (Purpose::Blocking, _) if next().is_err() => client_id = None,
         _ => {}
     }
     // A server may lack the others, or a user the permission: then the connection has no name, or the old

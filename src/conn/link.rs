@@ -1,4 +1,4 @@
-//! One connection in one role, kept alive.
+//! One connection for one purpose, kept alive.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -14,12 +14,12 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::client::Client;
+use super::client::FredClient;
 use super::expect::{Expect, FOREIGN};
 use super::op_error::{is_wrong_type, without_position};
 use super::options::Lookup;
+use super::purpose::Purpose;
 use super::reply::{Frame, NoReply};
-use super::role::Role;
 use super::session::Session;
 use super::shared::Shared;
 use super::silence::{IDLE, Silence, Verdict};
@@ -88,9 +88,14 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// The link to a client that has connected.
-    pub(super) fn new(options: &Options, supervisor: Supervisor, role: Role, shared: Shared) -> Arc<Self> {
+    pub(super) fn new(
+        options: &Options,
+        supervisor: Supervisor,
+        purpose: Purpose,
+        shared: Shared,
+    ) -> Arc<Self> {
         // The owner of a subscriber sends pings of another kind.
-        let is_watched = role != Role::Subscriber;
+        let is_watched = purpose != Purpose::Subscriber;
         let link = Arc::new(Self {
             connection: supervisor.supervised(),
             server: (!matches!(options.lookup, Lookup::Cluster(_))).then(|| options.server()),
@@ -469,7 +474,7 @@ impl Link {
     }
 
     /// The client library's own handle. After a failover, it is another one.
-    pub(super) fn client(&self) -> Client {
+    pub(super) fn client(&self) -> FredClient {
         self.connection.client()
     }
 

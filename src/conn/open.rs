@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
-use super::establish::{Failure, SOCKET_TIMEOUT, build, establish};
+use super::establish::{NotEstablished, SOCKET_TIMEOUT, build, establish};
 use super::options::Lookup;
 use super::probe::probe;
-use super::role::Role;
+use super::purpose::Purpose;
 use super::shared::Shared;
 use super::slot::Slot;
 use super::supervisor::Supervisor;
@@ -33,7 +33,7 @@ impl Link {
     /// What waiting does not fix (credentials, TLS) fails at once.
     pub(super) async fn open(
         options: &Options,
-        role: Role,
+        purpose: Purpose,
         shared: &Shared,
     ) -> Result<Arc<Self>, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
@@ -42,7 +42,7 @@ impl Link {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let lead = shared.lead(Slot::ANY);
-            let error = match Self::open_within(left, options, role, shared, lead).await {
+            let error = match Self::open_within(left, options, purpose, shared, lead).await {
                 Ok(link) => return Ok(link),
                 Err(error) => error,
             };
@@ -60,19 +60,19 @@ impl Link {
     /// Connects where it is led to, or says why not.
     pub(super) async fn open_once(
         options: &Options,
-        role: Role,
+        purpose: Purpose,
         shared: &Shared,
         lead: Option<Lead>,
     ) -> Result<Arc<Self>, ConnectError> {
-        Self::open_within(options.connect_timeout, options, role, shared, lead).await
+        Self::open_within(options.connect_timeout, options, purpose, shared, lead).await
     }
 
     /// A link to the server in the options that connects in the background.
-    pub(super) fn begin(options: &Options, role: Role, shared: &Shared) -> Result<Arc<Self>, OpError> {
+    pub(super) fn begin(options: &Options, purpose: Purpose, shared: &Shared) -> Result<Arc<Self>, OpError> {
         let client =
-            build(options, role).map_err(|error| OpError::NotExecuted(library_error::cause(&error)))?;
-        let supervisor = Supervisor::unconnected(options, client, role, shared.clone());
-        Ok(Self::new(options, supervisor, role, shared.clone()))
+            build(options, purpose).map_err(|error| OpError::NotExecuted(library_error::cause(&error)))?;
+        let supervisor = Supervisor::unconnected(options, client, purpose, shared.clone());
+        Ok(Self::new(options, supervisor, purpose, shared.clone()))
     }
 
     /// Connects, or says why not. A reason is looked for no longer than `left`. Compiled once: see
@@ -81,17 +81,17 @@ impl Link {
     fn open_within<'a>(
         left: Duration,
         options: &'a Options,
-        role: Role,
+        purpose: Purpose,
         shared: &'a Shared,
         lead: Option<Lead>,
     ) -> BoxFuture<'a, Result<Arc<Self>, ConnectError>> {
-        Box::pin(Self::open_where_led(left, options, role, shared, lead))
+        Box::pin(Self::open_where_led(left, options, purpose, shared, lead))
     }
 
     async fn open_where_led(
         left: Duration,
         options: &Options,
-        role: Role,
+        purpose: Purpose,
         shared: &Shared,
         mut lead: Option<Lead>,
     ) -> Result<Arc<Self>, ConnectError> {
@@ -101,7 +101,7 @@ impl Link {
             let at = options.led_by(lead.as_mut()).await.map_err(nobody_knows)?;
             // An old master may accept the connection, and not answer.
             let opened = tokio::select! {
-                opened = Self::open_at(&at, deadline, options, role, shared, lead.clone()) => opened,
+                opened = Self::open_at(&at, deadline, options, purpose, shared, lead.clone()) => opened,
                 () = outdated(lead.as_ref()) => match Instant::now() < deadline {
                     true => continue,
                     false => Err(ConnectError::failed(replaced())),
@@ -121,28 +121,28 @@ impl Link {
         at: &Options,
         deadline: Instant,
         options: &Options,
-        role: Role,
+        purpose: Purpose,
         shared: &Shared,
         lead: Option<Lead>,
     ) -> Result<Arc<Self>, ConnectError> {
         let begun = Instant::now();
         let left = || deadline.saturating_duration_since(Instant::now());
-        let established = match establish(at, role).await {
+        let established = match establish(at, purpose).await {
             Ok(established) => established,
-            Err(Failure::Build(error)) => {
+            Err(NotEstablished::Build(error)) => {
                 let why = format!("the client library refuses it: {}", error.details());
                 return Err(ConnectError::Option(why));
             }
-            Err(Failure::Connect(error)) => return Err(reason(at, &error, left()).await),
-            Err(Failure::Silence) => {
+            Err(NotEstablished::Connect(error)) => return Err(reason(at, &error, left()).await),
+            Err(NotEstablished::Silence) => {
                 return Err(match at.credentials.unanswered() {
                     Some(cause) => ConnectError::Provider(cause),
                     None => ConnectError::failed(silence(at)),
                 });
             }
         };
-        match Supervisor::start(options, at, established, begun, role, shared.clone(), lead).await {
-            Ok(supervisor) => Ok(Self::new(at, supervisor, role, shared.clone())),
+        match Supervisor::start(options, at, established, begun, purpose, shared.clone(), lead).await {
+            Ok(supervisor) => Ok(Self::new(at, supervisor, purpose, shared.clone())),
             Err(OpError::Server(why)) => Err(refused(why)),
             Err(OpError::NotExecuted(cause)) if at.is_led() => Err(ConnectError::Failed(cause, advice(at))),
             Err(error) => Err(examine(at, error.into_cause(), true, left()).await),

@@ -28,8 +28,8 @@ async fn attempt(options: &Options) -> Option<ConnectError> {
     if let Some(tls) = &options.tls {
         return match tls::handshake(tls, stream).await {
             Ok(()) => None,
-            Err(tls::Failure::Io(error)) => failed(error),
-            Err(tls::Failure::Tls(error)) => {
+            Err(tls::ProbeError::Io(error)) => failed(error),
+            Err(tls::ProbeError::Tls(error)) => {
                 Some(ConnectError::Tls { why: tls.explain(&error), source: std::sync::Arc::new(error) })
             }
         };
@@ -54,24 +54,24 @@ mod tls {
     /// done.
     const VERDICT: Duration = Duration::from_secs(1);
 
-    pub(super) enum Failure {
+    pub(super) enum ProbeError {
         Io(io::Error),
         Tls(TlsError),
     }
 
-    impl From<io::Error> for Failure {
+    impl From<io::Error> for ProbeError {
         fn from(error: io::Error) -> Self {
             Self::Io(error)
         }
     }
 
-    impl From<TlsError> for Failure {
+    impl From<TlsError> for ProbeError {
         fn from(error: TlsError) -> Self {
             Self::Tls(error)
         }
     }
 
-    pub(super) async fn handshake(tls: &Handshake, mut stream: TcpStream) -> Result<(), Failure> {
+    pub(super) async fn handshake(tls: &Handshake, mut stream: TcpStream) -> Result<(), ProbeError> {
         let mut connection = ClientConnection::new(tls.config.clone(), tls.name.clone())?;
         loop {
             let mut out = Vec::new();

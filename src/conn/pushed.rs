@@ -7,7 +7,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
 use super::Link;
-use super::client::Client;
+use super::client::FredClient;
 use super::session::Session;
 
 /// What has come.
@@ -27,7 +27,7 @@ pub(super) enum Push<T> {
 #[derive(Debug)]
 pub(super) struct Pushed<T> {
     link: Arc<Link>,
-    receive: fn(&Client) -> broadcast::Receiver<T>,
+    receive: fn(&FredClient) -> broadcast::Receiver<T>,
     receiver: broadcast::Receiver<T>,
     sessions: watch::Receiver<Option<Session>>,
     /// The last session that `next` has reported, or the one at the beginning.
@@ -35,7 +35,7 @@ pub(super) struct Pushed<T> {
 }
 
 impl<T: Clone> Pushed<T> {
-    pub(super) fn of(link: &Arc<Link>, receive: fn(&Client) -> broadcast::Receiver<T>) -> Self {
+    pub(super) fn of(link: &Arc<Link>, receive: fn(&FredClient) -> broadcast::Receiver<T>) -> Self {
         let mut sessions = link.sessions();
         let session = *sessions.borrow_and_update();
         Self { receiver: receive(&link.client()), link: link.clone(), receive, sessions, session }
@@ -76,7 +76,7 @@ mod tests {
 
     use super::super::Options;
     use super::super::address::Address;
-    use super::super::role::Role;
+    use super::super::purpose::Purpose;
     use super::super::slot::Slot;
     use super::super::slots::Table;
     use super::super::tests::{settings, shared};
@@ -97,8 +97,9 @@ mod tests {
         lead_to(&servers[0]);
         let options = Options::new(settings(&servers[0].url())).expect("options");
         let lead = Some(topology.lead(Slot::ANY));
-        let link = Link::open_once(&options, Role::Subscriber, &shared(), lead).await.expect("a connection");
-        let mut pushed = Pushed::of(&link, Client::messages);
+        let link =
+            Link::open_once(&options, Purpose::Subscriber, &shared(), lead).await.expect("a connection");
+        let mut pushed = Pushed::of(&link, FredClient::messages);
         for server in [&servers[0], &servers[1], &servers[0]] {
             lead_to(server);
             while pushed.session().is_none() || link.address().port != server.port() {

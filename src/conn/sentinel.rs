@@ -20,11 +20,11 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::client::Client;
+use super::client::FredClient;
 use super::master::{Master, NamedMaster};
 use super::options::{Lookup, Sentinels};
+use super::purpose::Purpose;
 use super::pushed::{Push, Pushed};
-use super::role::Role;
 use super::shared::Shared;
 use super::topology::{EVERY, PATIENCE};
 use super::{Command, Conn, ConnectError, Link, OpError, Options, Reply};
@@ -52,7 +52,7 @@ pub(super) fn follow(group: Arc<Sentinels>, master: Master, shared: &Shared) -> 
                 // The sender is in this task.
                 Some(sentinel) = learned.recv() => {
                     if followed.len() < MOST && followed.insert(sentinel.clone()) {
-                        let sentinel = Sentinel {
+                        let sentinel = Followed {
                             is_given: sentinels.contains(&sentinel),
                             options: options.at(&sentinel),
                             address: sentinel,
@@ -72,7 +72,7 @@ pub(super) fn follow(group: Arc<Sentinels>, master: Master, shared: &Shared) -> 
 }
 
 /// A sentinel that is followed.
-struct Sentinel {
+struct Followed {
     address: Address,
     /// Whether the URL names it.
     is_given: bool,
@@ -83,12 +83,12 @@ struct Sentinel {
     shared: Shared,
 }
 
-impl Sentinel {
+impl Followed {
     /// Returns when the sentinel is to be forgotten.
     async fn follow(self) -> Address {
         let mut answered = Instant::now();
         while self.is_given || answered.elapsed() < FORGET {
-            match Link::open_once(&self.options, Role::Sentinel, &self.shared, None).await {
+            match Link::open_once(&self.options, Purpose::Sentinel, &self.shared, None).await {
                 Ok(link) => self.ask_on(&link, &mut answered).await,
                 Err(error) => self.master.topology().failed(&self.address, error.into()),
             }
@@ -99,7 +99,7 @@ impl Sentinel {
 
     /// Asks again and again, until the link has ended, or the sentinel has not answered for long.
     async fn ask_on(&self, link: &Arc<Link>, answered: &mut Instant) {
-        let mut messages = Pushed::of(link, Client::messages);
+        let mut messages = Pushed::of(link, FredClient::messages);
         let mut is_new = true;
         for question in 0_u32.. {
             let doubted = self.master.topology().doubted();
@@ -199,7 +199,7 @@ impl Conn {
 /// Asks a sentinel. Returns the others that it knows, too.
 async fn opinion(group: &Sentinels, sentinel: &Address, shared: &Shared) -> (Opinion, Vec<Address>) {
     let opinion = |master, quorum| Opinion { sentinel: sentinel.to_string(), master, quorum };
-    let link = match Link::open_once(&group.options.at(sentinel), Role::Sentinel, shared, None).await {
+    let link = match Link::open_once(&group.options.at(sentinel), Purpose::Sentinel, shared, None).await {
         Ok(link) => link,
         Err(error) => {
             let error = match error {

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
-use super::client::{Client, Message, To, content};
+use super::client::{FredClient, Message, To, content};
 use super::link::Link;
+use super::purpose::Purpose;
 use super::pushed::{Push, Pushed};
-use super::role::Role;
 use super::shared::Shared;
 use super::topology::Lead;
 use super::{Cause, OpError, Options, library_error};
@@ -91,13 +91,13 @@ pub(super) async fn subscriber(
     notices: mpsc::Sender<Notice>,
 ) {
     let link = loop {
-        match Link::open_once(&options, Role::Subscriber, &shared, lead.clone()).await {
+        match Link::open_once(&options, Purpose::Subscriber, &shared, lead.clone()).await {
             Ok(link) => break link,
             Err(_) if notices.is_closed() || wishes.is_closed() => return,
             Err(_) => sleep(Duration::from_millis(200)).await,
         }
     };
-    let messages = Pushed::of(&link, Client::messages);
+    let messages = Pushed::of(&link, FredClient::messages);
     let ping = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     let subscriber = Subscriber {
         to,

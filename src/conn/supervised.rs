@@ -7,13 +7,13 @@ use tokio::sync::watch;
 
 use super::Cause;
 use super::address::Address;
-use super::client::Client;
+use super::client::FredClient;
 use super::session::{Session, Sessions};
 
 /// A client of the library, and where it is connected, or tries to be.
 #[derive(Clone)]
 pub(super) struct Connected {
-    pub(super) client: Client,
+    pub(super) client: FredClient,
     pub(super) at: Arc<Address>,
 }
 
@@ -71,7 +71,7 @@ impl Supervised {
     }
 
     /// The library's client. After a failover, it is another one.
-    pub(super) fn client(&self) -> Client {
+    pub(super) fn client(&self) -> FredClient {
         self.connected.read().unwrap_or_else(PoisonError::into_inner).client.clone()
     }
 

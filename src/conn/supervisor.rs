@@ -10,13 +10,13 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::client::{Back, Client, Connection, Lost};
+use super::client::{Back, Connection, FredClient, Lost};
 use super::demotion::YOUNG;
-use super::establish::{Established, Failure, establish};
+use super::establish::{Established, NotEstablished, establish};
 use super::handshake::{HANDSHAKE_TIMEOUT, Peer, handshake};
 use super::info::field;
 use super::probe::probe;
-use super::role::Role;
+use super::purpose::Purpose;
 use super::session::{Session, Sessions};
 use super::shared::Shared;
 use super::supervised::{Connected, LastCause, Supervised};
@@ -34,13 +34,13 @@ const NOT_MASTER: Duration = Duration::from_millis(50);
 
 /// Keeps the session up to date for as long as the link lives.
 pub(super) struct Supervisor {
-    client: Client,
+    client: FredClient,
     /// The same, for the link.
     shown: Arc<RwLock<Connected>>,
     options: Options,
     /// The same, for the present server.
     here: Options,
-    role: Role,
+    purpose: Purpose,
     shared: Shared,
     /// Leads it to another server after a failover, if it is led.
     lead: Option<Lead>,
@@ -97,23 +97,23 @@ impl Supervisor {
         here: &Options,
         established: Established,
         begun: Instant,
-        role: Role,
+        purpose: Purpose,
         shared: Shared,
         lead: Option<Lead>,
     ) -> Result<Self, OpError> {
         let options = options.clone();
-        let mut new = Self { options, lead, begun, ..Self::new(here, established, role, shared) };
+        let mut new = Self { options, lead, begun, ..Self::new(here, established, purpose, shared) };
         new.handshake().await?;
         Ok(new)
     }
 
     /// For a client that has not connected.
-    pub(super) fn unconnected(here: &Options, client: Client, role: Role, shared: Shared) -> Self {
+    pub(super) fn unconnected(here: &Options, client: FredClient, purpose: Purpose, shared: Shared) -> Self {
         let connection = AbortOnDropHandle::new(tokio::spawn(async { Ok(()) }));
-        Self { is_new: true, ..Self::new(here, Established { client, connection }, role, shared) }
+        Self { is_new: true, ..Self::new(here, Established { client, connection }, purpose, shared) }
     }
 
-    fn new(here: &Options, established: Established, role: Role, shared: Shared) -> Self {
+    fn new(here: &Options, established: Established, purpose: Purpose, shared: Shared) -> Self {
         let Established { client, connection } = established;
         let (lost, back) = (client.losses(), client.reconnections());
         let at = Arc::new(here.address());
@@ -122,7 +122,7 @@ impl Supervisor {
             client,
             options: here.clone(),
             here: here.clone(),
-            role,
+            purpose,
             shared,
             lead: None,
             is_new: false,
@@ -190,7 +190,7 @@ impl Supervisor {
                 Err(RecvError::Closed) => Event::Ended(None),
                 _ => Event::Reconnected,
             },
-            () = self.shared.demotion.concerns(session, self.role), if connected => Event::Demoted,
+            () = self.shared.demotion.concerns(session, self.purpose), if connected => Event::Demoted,
             () = outdated(self.lead.as_ref()) => Event::Outdated,
             // Until the library has a connection again, the handshake would only wait in its queue.
             () = sleep(PROBE), if !connected => match self.client.is_connected() {
@@ -251,7 +251,7 @@ impl Supervisor {
                     );
                     // Its id is one of the server that it was on.
                     self.last.take_if(|_| before.at != at);
-                    if before.at != at && self.role == Role::Commands {
+                    if before.at != at && self.purpose == Purpose::Commands {
                         self.shared.counters.left(&before.at.to_string());
                     }
                     return self.begin_session(true).await;
@@ -267,12 +267,12 @@ impl Supervisor {
     async fn established(&mut self) -> Result<Established, Cause> {
         self.here = self.options.led_by(self.lead.as_mut()).await?;
         let established = tokio::select! {
-            established = establish(&self.here, self.role) => established,
+            established = establish(&self.here, self.purpose) => established,
             () = outdated(self.lead.as_ref()) => return Err(replaced()),
         };
         established.map_err(|failure| match failure {
-            Failure::Build(error) | Failure::Connect(error) => self.cause(&error),
-            Failure::Silence => Cause::silence(),
+            NotEstablished::Build(error) | NotEstablished::Connect(error) => self.cause(&error),
+            NotEstablished::Silence => Cause::silence(),
         })
     }
 
@@ -315,13 +315,13 @@ impl Supervisor {
     /// Begins a session with a handshake.
     async fn handshake(&mut self) -> Result<(), OpError> {
         let (name, lead) = (&self.options.client_name, self.lead.as_ref());
-        let answered = handshake(&self.client, self.role, name, self.last.as_ref(), lead).await?;
+        let answered = handshake(&self.client, self.purpose, name, self.last.as_ref(), lead).await?;
         self.report_settings(&answered.info);
         self.last = answered.peer;
         let (number, client_id, begun) = (self.number, answered.client_id, self.begun);
         let server = self.last.as_ref().and_then(Peer::server);
         let session = Session { number, client_id, begun, answered: Instant::now(), server };
-        if self.role == Role::Commands && self.lead.is_none() {
+        if self.purpose == Purpose::Commands && self.lead.is_none() {
             self.shared.demotion.leads_to(session);
         }
         self.sessions.send_replace(Some(session));
@@ -339,13 +339,13 @@ impl Supervisor {
         self.number += 1;
         let Err(error) = self.handshake().await else {
             self.expected_loss.store(false, Relaxed);
-            if self.role == Role::Commands {
+            if self.purpose == Purpose::Commands {
                 self.shared.begun.send_modify(|begun| *begun += 1);
             }
             if std::mem::replace(&mut self.loss, Loss::None) == Loss::Reported {
                 self.shared.counters.reconnected();
                 let queue = self.shared.queue.as_deref().unwrap_or_default();
-                events::connection_back(self.role.name(), queue, &self.here.address());
+                events::connection_back(self.purpose.name(), queue, &self.here.address());
             }
             return;
         };
@@ -389,8 +389,8 @@ impl Supervisor {
         self.loss = if self.expected_loss.swap(false, Relaxed) { Loss::Expected } else { Loss::Reported };
         if self.loss == Loss::Reported {
             let queue = self.shared.queue.as_deref().unwrap_or_default();
-            self.shared.counters.failed(format_args!("connection for {}", self.role.name()), why);
-            events::connection_lost(self.role.name(), queue, &self.here.address(), why);
+            self.shared.counters.failed(format_args!("connection for {}", self.purpose.name()), why);
+            events::connection_lost(self.purpose.name(), queue, &self.here.address(), why);
         }
     }
 
@@ -419,16 +419,21 @@ impl Supervisor {
     /// Reports why there is still no connection, if that is another reason than before. That the server does
     /// not answer follows from most losses; what is wrong with a password or a certificate, no retry changes.
     fn reporting(&self) -> impl Fn(&Cause) + Send + 'static {
-        let (trouble, shared, role) = (self.trouble.clone(), self.shared.clone(), self.role.name());
+        let (trouble, shared, purpose) = (self.trouble.clone(), self.shared.clone(), self.purpose.name());
         let (server, is_expected) = (self.here.address(), self.loss == Loss::Expected);
         move |why| {
             let before = trouble.lock().unwrap_or_else(PoisonError::into_inner).replace(why.clone());
             if is_expected || before.is_some_and(|before| before == *why) {
                 return;
             }
-            shared.counters.failed(format_args!("connection for {role}"), why);
+            shared.counters.failed(format_args!("connection for {purpose}"), why);
             if !why.is_of_network() {
-                events::connection_refused(role, shared.queue.as_deref().unwrap_or_default(), &server, why);
+                events::connection_refused(
+                    purpose,
+                    shared.queue.as_deref().unwrap_or_default(),
+                    &server,
+                    why,
+                );
             }
         }
     }
@@ -459,8 +464,8 @@ mod tests {
             TlsOptions { roots: vec![AUTHORITY.into()], only_these_roots: true, ..TlsOptions::default() };
         let url = format!("rediss://127.0.0.1:{}", proxy.port());
         let options = Options::new(Settings { tls: Some(&tls), ..settings(&url) }).expect("options");
-        let client = build(&options, Role::Commands).expect("a client");
-        let supervisor = Supervisor::unconnected(&options, client, Role::Commands, shared());
+        let client = build(&options, Purpose::Commands).expect("a client");
+        let supervisor = Supervisor::unconnected(&options, client, Purpose::Commands, shared());
         let reason = || supervisor.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = Instant::now();
         for session in

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::watch;
 
-use super::client::{Client, Invalidation, changed_keys};
+use super::client::{FredClient, Invalidation, changed_keys};
+use super::purpose::Purpose;
 use super::pushed::{Push, Pushed};
-use super::role::Role;
 use super::slots::Table;
 use super::topology::Topology;
 use super::{Conn, ConnectError, Link};
@@ -34,8 +34,8 @@ impl Conn {
     pub(crate) async fn open_tracker(&self) -> Result<(Arc<Link>, Changes), ConnectError> {
         let (options, lead) = self.options_here().await?;
         let tables = self.base.shared.topology.as_ref().map(Topology::tables);
-        let link = Link::open_once(&options, Role::Tracker, &self.shared_here(), lead).await?;
-        let notices = Pushed::of(&link, Client::invalidations);
+        let link = Link::open_once(&options, Purpose::Tracker, &self.shared_here(), lead).await?;
+        let notices = Pushed::of(&link, FredClient::invalidations);
         Ok((link, Changes { notices, tables }))
     }
 }

@@ -9,7 +9,7 @@ use super::DelayedQueue;
 use super::store::When;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
-use crate::recurrence::{self, Missed, Overlap, Record, Recurrence, State, Step};
+use crate::recurrence::{self, Missed, Overlap, Recurrence, ScheduleRecord, State, Step};
 use crate::schedules::LONGEST_NAME;
 use crate::wire::entry::{self, EntryFormat};
 use crate::wire::time;
@@ -270,9 +270,10 @@ impl<T: 'static> Schedule<T> {
     pub async fn upsert(&self, value: impl AsValue<T>) -> Result<Option<SystemTime>> {
         let op = self.op("schedule().upsert")?;
         let payload = op.encode(&*self.queue.codec, value)?;
-        let record = Record { recurrence: self.recurrence(op)?, payload, last: 0, held: 0, is_paused: false };
+        let record =
+            ScheduleRecord { recurrence: self.recurrence(op)?, payload, last: 0, held: 0, is_paused: false };
         // Runs that do not overlap are not stored ahead, and only one at a time.
-        let overlaps = |record: &Record| record.recurrence.no_overlap.is_none();
+        let overlaps = |record: &ScheduleRecord| record.recurrence.no_overlap.is_none();
         let differs =
             |state: &State| !state.record.is_like(&record) && overlaps(&state.record) && overlaps(&record);
         let upsert = |state: Result<Option<State>>, now| {

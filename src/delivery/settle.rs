@@ -13,7 +13,7 @@ use super::backoff::Backoff;
 use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::Queue;
-use crate::receiving::{Claim, PendingSettle, Receiving, Settled, Settlement};
+use crate::receiving::{Claimed, PendingSettle, Receiving, Settled, Settlement};
 use crate::telemetry::events::Span;
 use crate::wire::time;
 
@@ -22,7 +22,7 @@ const LONGEST_ERROR: usize = 1_000;
 
 /// What a delivery needs to be settled.
 pub(super) struct Open {
-    pub(super) claim: Claim,
+    pub(super) claim: Claimed,
     pub(super) receiving: Arc<Receiving>,
     pub(super) queue: Arc<Queue>,
     pub(super) backoff: Backoff,
@@ -56,7 +56,7 @@ pub(super) fn settle_by(
     open: Option<Box<Open>>,
     verb: &'static str,
     settlement: impl FnOnce(&mut Open) -> Settlement,
-    send: impl FnOnce(&Arc<Receiving>, &Claim, Settlement) -> PendingSettle,
+    send: impl FnOnce(&Arc<Receiving>, &Claimed, Settlement) -> PendingSettle,
 ) -> BoxFuture<'static, Result<()>> {
     let started = open.map(|open| {
         let mut open = *open;

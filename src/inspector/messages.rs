@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::Inspector;
 use super::cursor::{Cursor, Inner};
 use super::look::Look;
-use super::sorted::Member as InSet;
+use super::sorted::Scored;
 use crate::admin::{DeadLetter, UnsettledMessage};
 use crate::error::Result;
 use crate::receiver::MessageId;
@@ -152,9 +152,9 @@ impl Look {
     /// Reads the records of these messages: of up to `max` that have one which `is_it` accepts.
     async fn with_records(
         &self,
-        messages: Vec<(MessageId, InSet)>,
+        messages: Vec<(MessageId, Scored)>,
         max: usize,
-        is_it: impl Fn(&InSet, &Record) -> bool,
+        is_it: impl Fn(&Scored, &Record) -> bool,
     ) -> Result<Vec<UnsettledMessage>> {
         let records = self.keys.of_messages().messages;
         let clock = self.millis().await?;
@@ -184,10 +184,10 @@ impl Look {
 }
 
 /// What another program wrote there is no lease.
-fn member_of(lease: &InSet) -> Option<Member> {
+fn member_of(lease: &Scored) -> Option<Member> {
     lease.member[..].try_into().ok().map(Member)
 }
 
-fn id_of(member: &InSet) -> Option<MessageId> {
+fn id_of(member: &Scored) -> Option<MessageId> {
     member.member[..].try_into().ok().map(MessageId)
 }

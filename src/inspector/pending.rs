@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::cursor::Short;
-use super::sorted::Member;
+use super::sorted::Scored;
 use super::{Cursor, Inspector};
 use crate::delayed_queue::{EntryFormat, Ticket};
 use crate::error::Result;
@@ -51,7 +51,7 @@ pub struct PendingEntry {
 struct Target(Keys);
 
 impl PendingEntry {
-    fn new(keys: &Keys, Member { member: entry, score }: Member) -> Self {
+    fn new(keys: &Keys, Scored { member: entry, score }: Scored) -> Self {
         let score = String::from_utf8_lossy(&score).into_owned();
         let parts = entry::parts(&entry);
         let part = |part: &[u8]| entry.slice_ref(part);
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn an_entry_is_taken_apart() {
         let read = |score: &'static str, entry: Bytes| {
-            PendingEntry::new(&Keys::new("q"), Member { member: entry, score: score.into() })
+            PendingEntry::new(&Keys::new("q"), Scored { member: entry, score: score.into() })
         };
         let job = read("1795615390307", entry::pack_job(b"order-8120", b"secret"));
         assert_eq!(job.due, Some(time::from_epoch_millis(1_795_615_390_307)));

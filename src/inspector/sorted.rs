@@ -16,15 +16,15 @@ use crate::error::Result;
 
 /// A member, and its score as the server wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Member {
+pub(super) struct Scored {
     pub(super) member: Bytes,
     pub(super) score: Bytes,
 }
 
-impl Member {
+impl Scored {
     /// Whether another one was read if all up to this one were. The member of a cursor may be only how it
     /// begins.
-    fn includes(&self, other: &Member) -> bool {
+    fn includes(&self, other: &Scored) -> bool {
         match number(&other.score).total_cmp(&number(&self.score)) {
             Ordering::Less => true,
             Ordering::Equal => other.member <= self.member || other.member.starts_with(&self.member),
@@ -45,10 +45,10 @@ impl Look {
         set: &Bytes,
         after: Option<Cursor>,
         max: usize,
-    ) -> Result<Vec<Member>> {
+    ) -> Result<Vec<Scored>> {
         let mut read = match after {
             None => None,
-            Some(Cursor(Inner::Score { score, member })) => Some(Member { score, member }),
+            Some(Cursor(Inner::Score { score, member })) => Some(Scored { score, member }),
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut members, mut size) = (Vec::new(), PageSize::new());
@@ -67,7 +67,7 @@ impl Look {
     }
 
     /// At least one member behind this cursor, if there is any, and not many more than `most`.
-    async fn behind(&self, set: &Bytes, read: &Member, most: usize) -> Result<Vec<Member>> {
+    async fn behind(&self, set: &Bytes, read: &Scored, most: usize) -> Result<Vec<Scored>> {
         // One more, for the one that was read.
         let command = Command::new("ZRANGEBYSCORE").arg(set.clone()).arg(read.score.clone()).arg("+inf");
         let command = command.arg("WITHSCORES").arg("LIMIT").number(0).number(most + 1);
@@ -80,7 +80,7 @@ impl Look {
     }
 
     /// The same, where more members have the score than a page.
-    async fn behind_equals(&self, set: &Bytes, read: &Member, most: usize) -> Result<Vec<Member>> {
+    async fn behind_equals(&self, set: &Bytes, read: &Scored, most: usize) -> Result<Vec<Scored>> {
         let (mut from, mut to) = (0, self.count(Command::new("ZCARD").arg(set.clone())).await?);
         while from < to {
             let middle = from + (to - from) / 2;
@@ -101,14 +101,14 @@ impl Look {
         }
     }
 
-    async fn by_rank(&self, set: &Bytes, from: usize, count: usize) -> Result<Vec<Member>> {
+    async fn by_rank(&self, set: &Bytes, from: usize, count: usize) -> Result<Vec<Scored>> {
         let command = Command::new("ZRANGE").arg(set.clone()).number(from).number(from + count - 1);
         Ok(pairs(self.strings(command.arg("WITHSCORES")).await?))
     }
 }
 
-fn pairs(strings: Vec<Bytes>) -> Vec<Member> {
-    let pair = |pair: &[Bytes]| Member { member: pair[0].clone(), score: pair[1].clone() };
+fn pairs(strings: Vec<Bytes>) -> Vec<Scored> {
+    let pair = |pair: &[Bytes]| Scored { member: pair[0].clone(), score: pair[1].clone() };
     strings.chunks_exact(2).map(pair).collect()
 }
 
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn members_are_in_the_order_of_scores_and_then_of_bytes() {
         let member =
-            |score: &'static str, member: &'static str| Member { member: member.into(), score: score.into() };
+            |score: &'static str, member: &'static str| Scored { member: member.into(), score: score.into() };
         let read = member("7", "bb");
         for (other, is_read) in [
             (member("6.5", "z"), true),

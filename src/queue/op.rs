@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{AsValue, Queue, Role};
+use super::{AsValue, HandleKind, Queue};
 use crate::codec::Codec;
 use crate::conn::{Command, OpError, Reply};
 use crate::error::{Error, Result};
@@ -38,11 +38,11 @@ impl Op<'_> {
 
     /// The attempt that an error names.
     fn attempt(self) -> String {
-        let role = match self.queue.role {
-            Role::Blocking => "blocking queue",
-            Role::Delayed => "delayed queue",
+        let handle = match self.queue.kind {
+            HandleKind::Blocking => "blocking queue",
+            HandleKind::Delayed => "delayed queue",
         };
-        format!("`{}` on the {role} `{}`", self.verb, self.queue.name)
+        format!("`{}` on the {handle} `{}`", self.verb, self.queue.name)
     }
 
     /// The error for a refused argument.

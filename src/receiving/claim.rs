@@ -13,7 +13,7 @@ use crate::wire::message::Member;
 
 /// A message that was claimed.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct Claimed {
     pub(crate) member: Member,
     pub(crate) failed: u16,
     pub(crate) lost: u16,
@@ -92,7 +92,7 @@ pub(super) struct ToSettle {
 
 impl ToSettle {
     pub(super) fn new(
-        claim: &Claim,
+        claim: &Claimed,
         settlement: Settlement,
         answer: oneshot::Sender<Result<Settled, OpError>>,
     ) -> Self {

@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::call::{Settings, Turn};
-use super::claim::{Claim, Settled, Settlement, ToSettle};
+use super::claim::{Claimed, Settled, Settlement, ToSettle};
 use super::waiting::Waiting;
-use crate::announcements::Cancelled;
+use crate::announcements::CancelRequests;
 use crate::conn::{Conn, OpError, Unconfirmed};
 use crate::leases::{Leases, ToExtend};
 use crate::outbox::Outbox;
@@ -44,9 +44,9 @@ pub(super) struct Deliveries {
     counters: Arc<QueueCounters>,
     waiting: Arc<Waiting>,
     leases: Leases,
-    outbox: Outbox<Vec<Claim>>,
+    outbox: Outbox<Vec<Claimed>>,
     /// Claims that nobody read.
-    unread: mpsc::UnboundedReceiver<Vec<Claim>>,
+    unread: mpsc::UnboundedReceiver<Vec<Claimed>>,
     /// Claims that were not sent to this process.
     unsent: Vec<Member>,
     /// Claims that nobody read, and that the server has refused to release; and when that is tried again.
@@ -175,7 +175,7 @@ impl Deliveries {
     }
 
     /// Somebody has asked to cancel these jobs.
-    pub(super) fn cancel(&mut self, Cancelled { mut messages, may_be_others }: Cancelled) {
+    pub(super) fn cancel(&mut self, CancelRequests { mut messages, may_be_others }: CancelRequests) {
         self.leases.cancel(|id| messages.remove(&id));
         let now = Instant::now();
         if may_be_others {
@@ -198,7 +198,7 @@ impl Deliveries {
         self.counters.delivered(Delivered::Received, (claims.len() + unsent.len()) as u64);
         self.unsent.extend(unsent);
         let leases = &mut self.leases;
-        let claim = |(member, record): (Member, Record)| Claim {
+        let claim = |(member, record): (Member, Record)| Claimed {
             lease: leases.add(member, held_id(&record.job), sent),
             member,
             failed: record.failed,
@@ -207,7 +207,7 @@ impl Deliveries {
             job: record.job,
             payload: record.payload,
         };
-        let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
+        let claims: Vec<Claimed> = claims.into_iter().map(claim).collect();
         // Each of them hears of it once. If the server has lost the cancel since, in a failover for example,
         // the message is delivered again, and its handler is to do its work.
         let now = Instant::now();

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{LastAnswer, Report, Settings, Turn};
 use super::pace::Pace;
-use super::plan::{Demand, LONGEST_ROUND_TRIP};
+use super::plan::{LONGEST_ROUND_TRIP, Wanted};
 use super::waiting::Waiting;
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
 use crate::pacing::pause_after;
@@ -58,7 +58,7 @@ struct Caller {
 /// A call that has ended.
 pub(super) struct Answered {
     pub(super) turn: Turn,
-    pub(super) demand: Demand,
+    pub(super) demand: Wanted,
     /// When the first try was sent. The server may count from then on.
     pub(super) sent: Instant,
     /// It was sent more than once.
@@ -129,7 +129,7 @@ impl InFlight {
         if self.pace.is_slow() { self.shared.conn.command_timeout() } else { SILENT }
     }
 
-    pub(super) fn begin(&mut self, turn: Turn, demand: Demand) {
+    pub(super) fn begin(&mut self, turn: Turn, demand: Wanted) {
         let new = || Caller { id: Bytes::copy_from_slice(&id::new()), lost: false };
         let caller = self.idle.pop().unwrap_or_else(new);
         self.token = id::new();
@@ -194,7 +194,7 @@ impl Shared {
         mut caller: Caller,
         token: [u8; 16],
         turn: Turn,
-        demand: Demand,
+        demand: Wanted,
         last: Option<LastAnswer>,
         is_slow: bool,
     ) -> (Caller, Answered) {

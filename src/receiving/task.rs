@@ -14,7 +14,7 @@ use super::call::{Report, Settings, Turn};
 use super::deliveries::Deliveries;
 use super::forward::Forwarding;
 use super::in_flight::{Answered, InFlight, NoAnswer};
-use super::plan::{Blocked, Demand, Plan, Scope, Step, View, Wake};
+use super::plan::{Blocked, Plan, Scope, Step, View, Wake, Wanted};
 use super::waiting::Waiting;
 use crate::agreement::Pair;
 use crate::announcements::Announced;
@@ -42,7 +42,7 @@ pub(super) struct Task {
     /// What the next call settles.
     turn: Turn,
     /// What wakes it up.
-    parked: Option<Parked>,
+    parked: Option<ParkedWake>,
     /// The permission to block.
     permit: Option<Permit>,
     /// Why the server has last refused to claim.
@@ -54,12 +54,12 @@ pub(super) struct Task {
     knows_newer: bool,
 }
 
-struct Parked {
+struct ParkedWake {
     wake: PendingWake,
     expired: bool,
 }
 
-impl Parked {
+impl ParkedWake {
     fn expire(&mut self) {
         if !std::mem::replace(&mut self.expired, true) {
             self.wake.expire();
@@ -178,7 +178,7 @@ impl Task {
     }
 
     /// What to do now, and the demand for which this was decided.
-    fn next_step(&mut self, has_answered: bool) -> (Step, Demand) {
+    fn next_step(&mut self, has_answered: bool) -> (Step, Wanted) {
         let (now, mut demand) = (Instant::now(), self.waiting.demand());
         // Receives that do not wait may come as fast as they are answered. What is to be settled does not
         // wait for them, and they have notified the task.
@@ -190,8 +190,8 @@ impl Task {
             settles: self.turn.settles(),
             blocked: match &self.parked {
                 None => Blocked::No,
-                Some(Parked { expired: false, .. }) => Blocked::Waits,
-                Some(Parked { expired: true, .. }) => Blocked::Ending,
+                Some(ParkedWake { expired: false, .. }) => Blocked::Waits,
+                Some(ParkedWake { expired: true, .. }) => Blocked::Ending,
             },
         };
         if !view.settles && self.plan.may_call(demand, view) {
@@ -201,7 +201,7 @@ impl Task {
         (self.plan.next(now, demand, view), demand)
     }
 
-    fn begin(&mut self, scope: Scope, demand: Demand) {
+    fn begin(&mut self, scope: Scope, demand: Wanted) {
         if scope.most > 0 {
             // If the notice of a change was lost, the server tells of none until the list is read again.
             self.parked.take_if(|parked| matches!(parked.wake, PendingWake::Changed(_)));
@@ -213,7 +213,7 @@ impl Task {
     fn block(&mut self) {
         self.permit = self.permit.take().or_else(|| self.pops.permit(&self.keys));
         let wake = self.pops.wake(&self.keys, &self.of_messages.inbox, self.permit.as_ref());
-        self.parked = Some(Parked { wake, expired: false });
+        self.parked = Some(ParkedWake { wake, expired: false });
     }
 
     fn unblock(&mut self) {
@@ -338,7 +338,7 @@ impl Task {
     }
 
     /// The server refuses to claim.
-    fn on_refused(&mut self, error: OpError, demand: Demand) {
+    fn on_refused(&mut self, error: OpError, demand: Wanted) {
         if self.plan.on_refused(Instant::now()) {
             self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
             events::receives_failing(&self.keys, &error);

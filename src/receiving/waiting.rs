@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-use super::claim::{Claim, Settled, Settlement, ToSettle};
-use super::plan::Demand;
+use super::claim::{Claimed, Settled, Settlement, ToSettle};
+use super::plan::Wanted;
 use crate::conn::OpError;
 use crate::outbox::{Held, Outbox};
 
 /// What a receive is answered: messages, or `None` if there are none now.
-pub(super) type Received = Result<Option<Held<Vec<Claim>>>, OpError>;
+pub(super) type Received = Result<Option<Held<Vec<Claimed>>>, OpError>;
 
 /// Where a settlement is answered.
 pub(super) type SettleAnswer = oneshot::Receiver<Result<Settled, OpError>>;
@@ -59,7 +59,7 @@ impl Lists {
         (id, receiver)
     }
 
-    fn settle(&mut self, claim: &Claim, settlement: Settlement) -> SettleAnswer {
+    fn settle(&mut self, claim: &Claimed, settlement: Settlement) -> SettleAnswer {
         let (answer, receiver) = oneshot::channel();
         if self.ended {
             let _ = answer.send(Err(OpError::Closed));
@@ -93,7 +93,7 @@ impl Waiting {
     }
 
     /// A delivery to settle, with the next call. Returns where that is answered.
-    pub(super) fn settle(&self, claim: &Claim, settlement: Settlement) -> SettleAnswer {
+    pub(super) fn settle(&self, claim: &Claimed, settlement: Settlement) -> SettleAnswer {
         self.lists().settle(claim, settlement)
     }
 
@@ -101,7 +101,7 @@ impl Waiting {
     /// call.
     pub(super) fn settle_and_join(
         &self,
-        claim: &Claim,
+        claim: &Claimed,
         settlement: Settlement,
     ) -> (SettleAnswer, (u64, oneshot::Receiver<Received>)) {
         let mut lists = self.lists();
@@ -149,9 +149,9 @@ impl Waiting {
         self.lists().receives.len() > 1
     }
 
-    pub(super) fn demand(&self) -> Demand {
+    pub(super) fn demand(&self) -> Wanted {
         let lists = self.lists();
-        let mut demand = Demand { before: lists.next, one_each: true, ..Demand::default() };
+        let mut demand = Wanted { before: lists.next, one_each: true, ..Wanted::default() };
         for receive in lists.receives.values() {
             demand.messages = demand.messages.saturating_add(receive.most);
             demand.one_each &= receive.most == 1;
@@ -179,11 +179,11 @@ impl Waiting {
     }
 
     /// Gives claims to the receives, in the order in which those began. Returns what nobody wants.
-    pub(super) fn hand_out(&self, claims: Vec<Claim>, outbox: &Outbox<Vec<Claim>>) -> Vec<Claim> {
+    pub(super) fn hand_out(&self, claims: Vec<Claimed>, outbox: &Outbox<Vec<Claimed>>) -> Vec<Claimed> {
         let mut claims = claims.into_iter().peekable();
         while claims.peek().is_some() {
             let Some((_, receive)) = self.lists().receives.pop_first() else { break };
-            let batch: Vec<Claim> = claims.by_ref().take(receive.most).collect();
+            let batch: Vec<Claimed> = claims.by_ref().take(receive.most).collect();
             // Dropped in this very moment: its guard releases them.
             let _ = receive.answer.send(Ok(Some(outbox.hold(batch))));
         }

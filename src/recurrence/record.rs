@@ -16,7 +16,7 @@ use super::{Missed, Overlap, Recurrence, When};
 
 /// A schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct ScheduleRecord {
     pub(crate) recurrence: Recurrence,
     pub(crate) payload: Bytes,
     /// The time of the last run that is over, or 0. If runs do not overlap: of the last one that was offered.
@@ -26,7 +26,7 @@ pub(crate) struct Record {
     pub(crate) is_paused: bool,
 }
 
-impl Record {
+impl ScheduleRecord {
     /// Whether both run at the same times with the same payload.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.recurrence == other.recurrence && self.payload == other.payload
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn records_are_text() {
-        let record = Record {
+        let record = ScheduleRecord {
             recurrence: Recurrence {
                 when: When::Cron { text: "0 3 * * *".into(), zone: "Europe/Berlin".into() },
                 start: Some(5),
@@ -125,7 +125,7 @@ mod tests {
         let packed =
             b"cron 0 3 * * *\nzone Europe/Berlin\nstart 5\nmissed all 5\nno_overlap skip\nlast 7\nheld 9\npaused\n\n\n\n\xff";
         assert_eq!(record.pack(), packed[..]);
-        assert_eq!(Record::unpack(&record.pack()), Some(record));
+        assert_eq!(ScheduleRecord::unpack(&record.pack()), Some(record));
     }
 
     #[test]
@@ -148,9 +148,9 @@ mod tests {
             "every -5\n\n",
             "every 99999999999999999999\n\n",
         ] {
-            assert_eq!(Record::unpack(&Bytes::from(junk)), None, "{junk:?}");
+            assert_eq!(ScheduleRecord::unpack(&Bytes::from(junk)), None, "{junk:?}");
         }
-        assert_eq!(Record::unpack(&Bytes::from_static(b"every 5\xff\n\n")), None);
+        assert_eq!(ScheduleRecord::unpack(&Bytes::from_static(b"every 5\xff\n\n")), None);
     }
 
     proptest! {
@@ -164,13 +164,13 @@ mod tests {
             let missed = count.map_or(Missed::Once, Missed::UpTo);
             let no_overlap = [None, Some(Overlap::Skip), Some(Overlap::Queue)][overlap];
             let recurrence = Recurrence { when, start, end, missed, no_overlap };
-            let record = Record { recurrence, payload: payload.into(), last, held, is_paused };
-            prop_assert_eq!(Record::unpack(&record.pack()), Some(record));
+            let record = ScheduleRecord { recurrence, payload: payload.into(), last, held, is_paused };
+            prop_assert_eq!(ScheduleRecord::unpack(&record.pack()), Some(record));
         }
 
         #[test]
         fn any_bytes_are_read(bytes: Vec<u8>) {
-            let _ = Record::unpack(&bytes.into());
+            let _ = ScheduleRecord::unpack(&bytes.into());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Overlap, Record};
+use super::{Overlap, ScheduleRecord};
 
 /// The most bytes of payloads in one change, unless one payload is longer.
 const MOST_BYTES: usize = 256 * 1024;
@@ -13,7 +13,7 @@ const HELD: u64 = 1000;
 /// A schedule on the server.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    pub(crate) record: Record,
+    pub(crate) record: ScheduleRecord,
     /// The run whose entry is stored, or was. If runs do not overlap, the next time to decide whether there
     /// is a run: its entry is stored then.
     pub(crate) next: Option<u64>,
@@ -28,7 +28,7 @@ pub(crate) struct State {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step {
     /// The new record; `None` deletes the schedule.
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<ScheduleRecord>,
     pub(crate) next: Option<u64>,
     /// The pending entry that is removed: its run, and its payload.
     pub(crate) withdrawn: Option<(u64, Bytes)>,
@@ -38,7 +38,11 @@ pub(crate) struct Step {
 
 impl Step {
     /// The schedule becomes `record`. `Ok(None)` if it is that already. An error says what is wrong with it.
-    pub(crate) fn upsert(old: Option<&State>, mut record: Record, now: u64) -> Result<Option<Self>, String> {
+    pub(crate) fn upsert(
+        old: Option<&State>,
+        mut record: ScheduleRecord,
+        now: u64,
+    ) -> Result<Option<Self>, String> {
         let next = record.recurrence.rule()?.next(now.max(old.map_or(0, |old| old.record.last)));
         if let Some(old) = old.filter(|old| record.is_like(&old.record)) {
             let is_lost = !old.record.is_paused && old.next.is_none() && next.is_some();
@@ -160,7 +164,7 @@ impl Step {
         Self { withdrawn: state.withdrawn(now), ..Self::default() }
     }
 
-    fn resumed(record: Record, now: u64) -> Result<Self, String> {
+    fn resumed(record: ScheduleRecord, now: u64) -> Result<Self, String> {
         // After a run that was due before the clock was set back, too.
         let rule = record.recurrence.rule()?;
         let next = if record.held > 0 { Some(now) } else { rule.next(now.max(record.last)) };
@@ -168,7 +172,7 @@ impl Step {
         Ok(Self::store(record, next))
     }
 
-    fn store(record: Record, next: Option<u64>) -> Self {
+    fn store(record: ScheduleRecord, next: Option<u64>) -> Self {
         let ahead = next.filter(|_| record.recurrence.no_overlap.is_none());
         let stored = ahead.map(|next| (next, record.payload.clone())).into_iter().collect();
         Self { record: Some(record), next, withdrawn: None, stored }
@@ -179,7 +183,7 @@ impl State {
     /// The run that waits until the last one is done, or whose time has come: of those that do not overlap.
     fn held(&self, now: u64) -> Option<u64> {
         let due = || self.next.filter(|next| *next <= now);
-        let Record { recurrence, held, .. } = &self.record;
+        let ScheduleRecord { recurrence, held, .. } = &self.record;
         recurrence.no_overlap.and_then(|_| Some(*held).filter(|held| *held > 0).or_else(due))
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Call {
 }
 
 /// A call that was made.
-pub(super) struct Report {
+pub(super) struct TransferReport {
     pub(super) queue: QueueId,
     /// The server that the queue was on.
     pub(super) server: ServerId,
@@ -68,7 +68,7 @@ pub(super) struct Transferred {
 impl Call {
     /// After a lost reply the schedule runs the call again, which is harmless: entries that were transferred
     /// are gone.
-    pub(super) async fn run(self) -> Report {
+    pub(super) async fn run(self) -> TransferReport {
         let Self { conn, queue, server, keys, counters, client_id, cursor, looks_for_schedules, .. } = self;
         let quiet = if self.tells_peers { Duration::ZERO } else { QUIET };
         let span = Span::transfer(&keys);
@@ -120,11 +120,11 @@ impl Call {
                 span.transferred(Err(error));
             }
         }
-        Report { queue, server, sent, received, result, hangs: false, has_schedules }
+        TransferReport { queue, server, sent, received, result, hangs: false, has_schedules }
     }
 }
 
-impl Report {
+impl TransferReport {
     /// The report of a run that takes longer than it can.
     pub(super) fn without_reply(queue: QueueId, server: ServerId, sent: Instant) -> Self {
         let result = Err(OpError::Unknown("a transfer has taken longer than its timeouts".into()));

@@ -47,7 +47,7 @@ const SPREAD: Duration = Duration::from_millis(500);
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Run this queue's transfer. It counts as running until [`Schedule::finished`] or [`Schedule::failed`].
+    /// Run this queue's transfer. It counts as running until [`TransferSchedule::finished`] or [`TransferSchedule::failed`].
     Run(QueueId),
     /// Nothing before this time.
     Sleep(Instant),
@@ -57,7 +57,7 @@ pub(crate) enum Next {
 
 /// The wake-ups of all queues.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct TransferSchedule {
     sweep_interval: Duration,
     queues: HashMap<QueueId, Timing>,
     /// The queues that are not running, by the time of their next run.
@@ -117,7 +117,7 @@ impl Timing {
     }
 }
 
-impl Schedule {
+impl TransferSchedule {
     /// `sweep_interval` is how often a queue runs without a named time. Up to a quarter of jitter is added
     /// each time, so that many queues and processes do not sweep at once. With many queues the interval
     /// grows, so that all sweeps together are no more than two a second. `seed` makes the jitter repeatable.
@@ -131,7 +131,7 @@ impl Schedule {
     }
 
     /// Adds a queue. Its first run follows the confirmation of its subscription. An id is not used again
-    /// after [`Schedule::close`], because the end of the last run may be still to come.
+    /// after [`TransferSchedule::close`], because the end of the last run may be still to come.
     pub(crate) fn open(&mut self, queue: QueueId, now: Instant) {
         if let Entry::Vacant(vacant) = self.queues.entry(queue) {
             let state = vacant.insert(Timing {

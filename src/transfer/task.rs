@@ -18,11 +18,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Call, Report};
+use super::call::{Call, TransferReport};
 use super::clock::{ClockReading, ServerClock};
 use super::overdue::{self, Looks};
 use super::precise_sleep::PreciseSleep;
-use super::schedule::{Moved, Next, QueueId, Schedule};
+use super::schedule::{Moved, Next, QueueId, TransferSchedule};
 use super::servers::{IN_FLIGHT, Servers};
 use crate::announcements::{Announced, Announcements};
 use crate::conn::{Conn, ServerId};
@@ -83,14 +83,14 @@ pub(super) struct Task {
     settings: Settings,
     /// What the upkeep of a queue tells this task.
     on_head: OnHead,
-    schedule: Schedule,
+    schedule: TransferSchedule,
     servers: Servers,
     queues: HashMap<QueueId, Watched>,
     ids: HashMap<Keys, QueueId>,
     announcements: Announcements<QueueId>,
     /// Tells this client's transfers from those of its peers.
     client_id: Bytes,
-    running: FuturesUnordered<BoxFuture<'static, Report>>,
+    running: FuturesUnordered<BoxFuture<'static, TransferReport>>,
     /// Queues with a call in flight, and the senders to drop when it has ended.
     in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
     looks: Looks,
@@ -105,7 +105,7 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) fn new(conn: Conn, settings: Settings, requests: mpsc::WeakUnboundedSender<Request>) -> Self {
-        let schedule = Schedule::new(settings.sweep_interval, fastrand::u64(..));
+        let schedule = TransferSchedule::new(settings.sweep_interval, fastrand::u64(..));
         let longest_run = scripts::TRANSFER.longest(&conn).saturating_add(overdue::OVERDUE_AFTER);
         let longest_look = scripts::OVERDUE.longest(&conn);
         let on_head = move |keys: &Keys, due| {
@@ -208,7 +208,7 @@ impl Task {
             .counters()
             .failed("the transfers were restarted after a panic", text.unwrap_or("no message"));
         let now = Instant::now();
-        self.schedule = Schedule::new(self.settings.sweep_interval, fastrand::u64(..));
+        self.schedule = TransferSchedule::new(self.settings.sweep_interval, fastrand::u64(..));
         self.servers = Servers::default();
         self.running = FuturesUnordered::new();
         self.looks = Looks::default();
@@ -261,7 +261,7 @@ impl Task {
         let sent = Instant::now();
         let run = timeout(longest, run);
         self.running.push(Box::pin(async move {
-            run.await.unwrap_or_else(|_| Report::without_reply(id, server, sent))
+            run.await.unwrap_or_else(|_| TransferReport::without_reply(id, server, sent))
         }));
         self.in_flight.insert(id, Vec::new());
     }
@@ -386,7 +386,7 @@ impl Task {
     }
 
     /// A run has no reply, for an unknown reason: the next one begins with another connection.
-    fn on_hang(&mut self, report: &Report) {
+    fn on_hang(&mut self, report: &TransferReport) {
         self.count_stalled(report.queue, report.received);
         let Some(queue) = self.queues.get(&report.queue) else { return };
         if let Err(error) = &report.result {
@@ -396,7 +396,7 @@ impl Task {
     }
 
     /// Returns the queue if it is worth listening to its peers.
-    fn on_report(&mut self, report: Report) -> Option<QueueId> {
+    fn on_report(&mut self, report: TransferReport) -> Option<QueueId> {
         self.in_flight.remove(&report.queue);
         self.start_next(report.server);
         // A call that was sent on to another server has the clock of that one.

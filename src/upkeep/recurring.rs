@@ -82,18 +82,23 @@ async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
         let looking = look(&conn, &keys, &on_head);
         // A panic would be a mistake in this program, or in what reads cron expressions.
         let look = AssertUnwindSafe(looking).catch_unwind().await.unwrap_or_else(|_| {
-            Ok(Look {
+            Ok(SchedulesSeen {
                 failed: Some((String::new(), "a panic".into())),
                 next: Some(REFUSED),
-                ..Look::default()
+                ..SchedulesSeen::default()
             })
         });
-        let Look { is_empty, next, failed } = match look {
+        let SchedulesSeen { is_empty, next, failed } = match look {
             Ok(look) => look,
-            Err(OpError::Server(why)) => {
-                Look { failed: Some((String::new(), why)), next: Some(REFUSED), ..Look::default() }
-            }
-            Err(_) => Look { next: Some(FAILED.mul_f64(1.0 + fastrand::f64())), ..Look::default() },
+            Err(OpError::Server(why)) => SchedulesSeen {
+                failed: Some((String::new(), why)),
+                next: Some(REFUSED),
+                ..SchedulesSeen::default()
+            },
+            Err(_) => SchedulesSeen {
+                next: Some(FAILED.mul_f64(1.0 + fastrand::f64())),
+                ..SchedulesSeen::default()
+            },
         };
         if is_empty {
             signals.has_ended.store(true, Ordering::SeqCst);
@@ -121,7 +126,7 @@ async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
 
 /// What a look at the schedules has found.
 #[derive(Default)]
-struct Look {
+struct SchedulesSeen {
     /// Whether there are none at all.
     is_empty: bool,
     /// The time until the next run.
@@ -131,8 +136,8 @@ struct Look {
 }
 
 /// Stores what follows each run that is due.
-async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<Look, OpError> {
-    let mut look = Look::default();
+async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<SchedulesSeen, OpError> {
+    let mut look = SchedulesSeen::default();
     // Those that cannot run keep their places in the order.
     let mut skip = 0;
     let mut has_agreed = false;
@@ -164,12 +169,12 @@ async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<Look, OpErro
                     head.into_iter().for_each(|head| on_head(keys, head));
                     continue;
                 }
-                Err(Failure::Connection(error)) => return Err(error),
-                Err(Failure::Refused(why)) => {
+                Err(NotStored::Connection(error)) => return Err(error),
+                Err(NotStored::Refused(why)) => {
                     look.next = Some(REFUSED);
                     why
                 }
-                Err(Failure::Unreadable(why)) => why,
+                Err(NotStored::Unreadable(why)) => why,
             };
             skip += 1;
             if now - schedule.next.unwrap_or(now) >= OVERDUE {
@@ -185,14 +190,14 @@ async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<Look, OpErro
 }
 
 /// Why the next run of a schedule was not stored.
-enum Failure {
+enum NotStored {
     /// This client cannot tell when the next run is.
     Unreadable(String),
     Refused(String),
     Connection(OpError),
 }
 
-impl Failure {
+impl NotStored {
     fn of(error: OpError) -> Self {
         match error {
             OpError::TooLarge(why) | OpError::Server(why) => Self::Refused(why),
@@ -204,12 +209,12 @@ impl Failure {
 
 /// Stores the run after one that is due. Returns the head, if its transfer may have to be started. Changes
 /// nothing if another client was faster.
-async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result<Option<f64>, Failure> {
-    let step = match schedule.state().map_err(|why| Failure::Unreadable(why.into()))? {
+async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result<Option<f64>, NotStored> {
+    let step = match schedule.state().map_err(|why| NotStored::Unreadable(why.into()))? {
         Some(state) => {
             let running = schedules::running(conn, keys, [(&schedule.name, &state.record)].into_iter()).await;
-            let is_running = running.map_err(Failure::of)?.contains(&true);
-            Step::advance(&state, now, is_running).map_err(Failure::Unreadable)?
+            let is_running = running.map_err(NotStored::of)?.contains(&true);
+            Step::advance(&state, now, is_running).map_err(NotStored::Unreadable)?
         }
         // The record was deleted by hand: the name follows.
         None => Some(Step::default()),
@@ -217,6 +222,6 @@ async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result
     let Some(step) = step else { return Ok(None) };
     match schedules::change(conn, keys, schedule, &step).await {
         Ok((_, head)) => Ok(head),
-        Err(error) => Err(Failure::of(error)),
+        Err(error) => Err(NotStored::of(error)),
     }
 }

@@ -37,20 +37,20 @@ pub struct Context {
     attempt: u32,
     is_last_attempt: bool,
     first_received: SystemTime,
-    job: Option<Arc<Job>>,
+    job: Option<Arc<JobInfo>>,
     pub(super) cancelled: CancellationToken,
 }
 
 /// What travels with a job.
 #[derive(Clone)]
-struct Job {
+struct JobInfo {
     id: Box<[u8]>,
     headers: Vec<(String, String)>,
     offered_at: Option<SystemTime>,
     due: Option<SystemTime>,
 }
 
-impl Job {
+impl JobInfo {
     fn of<T>(delivery: &Delivery<T>) -> Option<Self> {
         let headers = delivery.headers().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Some(Self {
@@ -70,7 +70,7 @@ impl Context {
             attempt: delivery.attempt(),
             is_last_attempt: delivery.is_last_attempt(),
             first_received: delivery.first_received(),
-            job: Job::of(delivery).map(Arc::new),
+            job: JobInfo::of(delivery).map(Arc::new),
             cancelled: CancellationToken::new(),
         }
     }
@@ -335,7 +335,7 @@ impl Context {
     pub fn with_job(mut self, id: impl AsRef<[u8]>, headers: &[(&str, &str)]) -> Self {
         let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
         let now = Some(self.first_received);
-        let job = Job { id: id.as_ref().into(), headers: headers.collect(), offered_at: now, due: now };
+        let job = JobInfo { id: id.as_ref().into(), headers: headers.collect(), offered_at: now, due: now };
         self.job = Some(Arc::new(job));
         self
     }

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use redelay::delayed_queue::{JobState, Offered};
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
-use redelay_fixture::{Server, until_async, until_async_within};
+use redelay_fixture::{Server, until_async};
 use redelay_support::{
     CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, JOBS, LEASES, MESSAGES, MINUTE, ORDERED_LIST,
     QUARANTINE, Queues, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TARGET, TIMEOUT_SET, builder,
@@ -137,16 +137,13 @@ async fn without(key: &'static str, lost: &'static [i64], vanished: u64, had_ano
         queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     }
     if key == SCHEDULES {
-        until_async_within(MINUTE, "the schedule has its next run again", || async {
-            server.zset(SCHEDULES) == run
-        })
-        .await;
+        until_async("the schedule has its next run again", || async { server.zset(SCHEDULES) == run }).await;
     }
     let expected: BTreeMap<i64, usize> =
         PAYLOADS.filter(|payload| !lost.contains(payload)).map(|payload| (payload, 1)).collect();
     assert_eq!(drain(&server, &queues).await, expected, "without {what}");
     // The server may be ahead of the reply that tells of it.
-    until_async_within(MINUTE, "what has vanished is counted", || async {
+    until_async("what has vanished is counted", || async {
         queues.ready.stats().await.unwrap().receiving.vanished >= vanished
     })
     .await;
@@ -154,10 +151,8 @@ async fn without(key: &'static str, lost: &'static [i64], vanished: u64, had_ano
     assert_eq!(stats.receiving.vanished, vanished, "without {what}");
     assert_eq!(stats.max_in_flight, (key != CONTROL).then_some(100), "without {what}");
     if key == SCHEDULE_RECORDS {
-        until_async_within(MINUTE, "the schedule is gone", || async {
-            server.get::<usize, _>(["EXISTS", SCHEDULES]) == 0
-        })
-        .await;
+        until_async("the schedule is gone", || async { server.get::<usize, _>(["EXISTS", SCHEDULES]) == 0 })
+            .await;
     } else {
         assert_eq!(server.zset(SCHEDULES), run, "without {what}");
         assert!(delayed_is_listed(&queues.delayed).await, "without {what}");

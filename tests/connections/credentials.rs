@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use redelay::client::ClientBuilder;
 use redelay::{Client, ErrorKind, codec};
-use redelay_fixture::{Server, until_async_within};
+use redelay_fixture::{Server, until_async};
 use redelay_support::{HOUR, MINUTE, ms, soon};
 use tokio_util::sync::CancellationToken;
 
@@ -138,7 +138,7 @@ async fn a_password_that_rotates() {
         for round in 1..=5 {
             let before = taken.load(Relaxed);
             let goes_on = || async { taken.load(Relaxed) > before + 20 };
-            until_async_within(MINUTE, "it works", goes_on).await;
+            until_async("it works", goes_on).await;
             let password = round.to_string();
             // The server changes first, so the provider briefly returns a wrong password.
             set_password(&server, &password);
@@ -146,10 +146,10 @@ async fn a_password_that_rotates() {
             tokio::time::sleep(ms(100)).await;
             vault.set(&password);
             let all_back = || async { server.clients_named("rotating") == 3 };
-            until_async_within(MINUTE, "all connections are back", all_back).await;
+            until_async("all connections are back", all_back).await;
         }
         let before = taken.load(Relaxed);
-        until_async_within(MINUTE, "it works", || async { taken.load(Relaxed) > before + 20 }).await;
+        until_async("it works", || async { taken.load(Relaxed) > before + 20 }).await;
         stop.cancel();
     };
     tokio::join!(produce, consume, rotate);
@@ -167,7 +167,7 @@ async fn a_password_that_the_server_accepts_only_later() {
     let server = server_with("new");
     let vault = Vault::with("old");
     let connecting = tokio::spawn(vault.builder(&server).connect_timeout(MINUTE).connect());
-    until_async_within(MINUTE, "refused", || async { vault.asked.load(Relaxed) >= 3 }).await;
+    until_async("refused", || async { vault.asked.load(Relaxed) >= 3 }).await;
     vault.set("new");
     connecting.await.unwrap().expect("a connection");
 
@@ -204,8 +204,8 @@ async fn a_provider_that_fails() {
     let ready = client.blocking_queue("q", codec::Long);
     failures.store(0, Relaxed);
     server.cmd(["CLIENT", "KILL", "USER", "clerk"]);
-    until_async_within(MINUTE, "asked again", || async { failures.load(Relaxed) > 3 }).await;
-    until_async_within(MINUTE, "it works", || async { ready.put(&1).await.is_ok() }).await;
+    until_async("asked again", || async { failures.load(Relaxed) > 3 }).await;
+    until_async("it works", || async { ready.put(&1).await.is_ok() }).await;
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn a_provider_that_fails_later_is_the_reason() {
     let client = builder.connect().await.expect("a connection");
     server.cmd(["CLIENT", "KILL", "USER", "clerk"]);
     let ready = client.blocking_queue("q", codec::Long);
-    until_async_within(MINUTE, "it is noticed", || async { !client.stats().connected }).await;
+    until_async("it is noticed", || async { !client.stats().connected }).await;
     let error = ready.put(&1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("the credentials provider failed: the vault is sealed"), "{error}");

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use redelay::{ErrorKind, codec};
-use redelay_fixture::{Proxy, Server, until_async, until_async_within};
-use redelay_support::{HOUR, MINUTE, Queues, builder, leap, ms, slowly, soon, still_builder};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{HOUR, Queues, builder, leap, ms, slowly, soon, still_builder};
 use tokio::time::{Instant, sleep};
 
 /// Longer than a connection may be idle before it is tested.
@@ -53,7 +53,7 @@ async fn what_is_due_moves_on_a_slow_link_after_the_server_has_forgotten_the_scr
         server.flush_scripts();
         let accepted = proxy.accepted();
         producer.delayed.offer(&n, ms(1)).await.unwrap();
-        until_async_within(2 * MINUTE, "it is moved", || async { server.list("q").len() == 1 }).await;
+        until_async("it is moved", || async { server.list("q").len() == 1 }).await;
         assert_eq!(soon(queues.ready.take()).await.unwrap(), n);
         let given_up = proxy.accepted() - accepted;
         assert!(given_up <= lost, "at {speed} bytes a second, {given_up} connections were given up");

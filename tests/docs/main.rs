@@ -3,6 +3,7 @@
 mod architecture;
 mod blocking;
 mod circles;
+mod compiler;
 mod crate_page;
 mod deployment;
 mod design;

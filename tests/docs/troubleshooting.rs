@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
-use redelay_fixture::{Server, until_async, until_async_within};
+use redelay_fixture::{Server, until_async};
 use redelay_support::{CHANNEL, HOUR, MINUTE, ORDERED_LIST, TIMEOUT_SET, keys, ms, soon};
 
 /// A client of a user with all permissions, changed by these ACL rules. It sweeps as often as the options
@@ -108,7 +108,7 @@ async fn client_stats_report_a_silent_server_without_asking_it() {
     delayed.offer(&1, ms(3_000)).timeout(MINUTE).await.unwrap();
     server.freeze();
     // The text of a script may be on its way.
-    until_async_within(MINUTE, "the silence is noticed", || async {
+    until_async("the silence is noticed", || async {
         let stats = client.stats();
         !stats.connected && stats.failed_transfers > 0
     })

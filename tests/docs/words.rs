@@ -35,6 +35,24 @@ fn no_two_types_of_a_module_share_a_name() {
     assert!(types.is_empty(), "types of a module share a name: {types:#?}");
 }
 
+/// Users know the public ones.
+#[test]
+fn no_type_has_the_name_of_a_public_one() {
+    let mut types: BTreeMap<String, Vec<(bool, String)>> = BTreeMap::new();
+    for (_, file, code) in production_code(&REDELAY) {
+        for line in code.lines() {
+            if let Some(name) = defines(line) {
+                let found = (line.starts_with("pub "), file.display().to_string());
+                types.entry(name.to_owned()).or_default().push(found);
+            }
+        }
+    }
+    let public = types.values().filter(|found| found.iter().any(|(is_public, _)| *is_public)).count();
+    assert!(public > 60, "only {public} public types are found");
+    types.retain(|_, found| found.len() > 1 && found.iter().any(|(is_public, _)| *is_public));
+    assert!(types.is_empty(), "types have the name of a public one: {types:#?}");
+}
+
 #[test]
 fn definitions_are_found() {
     assert_eq!(defines("pub(super) struct Wait<T> {"), Some("Wait"));

@@ -1,7 +1,7 @@
 //! Offers around a failover: how many are acknowledged, how many of these are gone, and whether later ones
 //! are delivered. And what is waited for before and after it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,12 +50,40 @@ pub(crate) async fn acknowledged_and_lost(
     (stored.len(), lost)
 }
 
-/// Offers are delivered one after the other, for about half a second.
-pub(crate) async fn delivers(delayed: &DelayedQueue<i64>, ready: &BlockingQueue<i64>) {
-    for value in 5..30 {
-        soon(delayed.offer(&value, ms(1))).await.unwrap();
-        assert_eq!(soon(ready.take()).await.unwrap(), value);
-        tokio::time::sleep(ms(20)).await;
+/// Takes what is delivered around a failover.
+pub(crate) struct Taker<'a> {
+    pub(crate) ready: &'a BlockingQueue<i64>,
+    /// It may come again: it was due before the promotion, because the machine is busy, and the old master may
+    /// have delivered it without the new one knowing.
+    pub(crate) again: Option<i64>,
+}
+
+impl Taker<'_> {
+    /// Takes until there are all of these, in whatever order.
+    pub(crate) async fn take_all(&self, mut taken: BTreeSet<i64>, all: &[i64]) {
+        while taken.len() < all.len() {
+            let value = soon(self.ready.take()).await.unwrap();
+            assert!(taken.insert(value) || self.again == Some(value), "{value} comes again");
+        }
+        assert!(taken.iter().eq(all), "{taken:?}");
+    }
+
+    pub(crate) async fn next(&self) -> i64 {
+        loop {
+            let value = soon(self.ready.take()).await.unwrap();
+            if self.again != Some(value) {
+                return value;
+            }
+        }
+    }
+
+    /// Offers are delivered one after the other, for about half a second.
+    pub(crate) async fn delivers(&self, delayed: &DelayedQueue<i64>) {
+        for value in 5..30 {
+            soon(delayed.offer(&value, ms(1))).await.unwrap();
+            assert_eq!(self.next().await, value);
+            tokio::time::sleep(ms(20)).await;
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
-use super::around_failover::{self, lacks_scripts, until_left, until_replicated};
+use super::around_failover::{self, Taker, lacks_scripts, until_left, until_replicated};
 use super::failover_load::{FailoverLoad, offer_elsewhere};
 
 /// How the master fails.
@@ -145,7 +145,9 @@ async fn goes_on_once(failure: Failure, needs_all: bool) {
     let due = Instant::now() + ms(3000);
     let replica = cluster.replica_of(slot);
     until_replicated(old, replica).await;
-    assert!(lacks_scripts(replica), "it has {} scripts", replica.cached_scripts());
+    // On a busy machine, it may have been the master already.
+    let is_new = lacks_scripts(replica) || cluster.master_of(slot).port() != old.port();
+    assert!(is_new, "it has {} scripts", replica.cached_scripts());
     // A taker leaves while nobody answers.
     let leaving = tokio::spawn(async move {
         tokio::time::sleep(ms(50)).await;
@@ -161,12 +163,9 @@ async fn goes_on_once(failure: Failure, needs_all: bool) {
     let received = promoted.elapsed();
     offer_elsewhere(&mut new.redis(), &ready.keys(), 4, ms(1)).unwrap();
     soon(delayed.offer(&3, ms(1))).await.unwrap();
-    let mut taken = vec![soon(pending).await.unwrap().unwrap()];
-    for _ in 0..2 {
-        taken.push(soon(ready.take()).await.unwrap());
-    }
-    taken.sort_unstable();
-    assert_eq!(taken, [2, 3, 4]);
+    let taker = Taker { ready: &ready, again: (due < promoted).then_some(2) };
+    let first = soon(pending).await.unwrap().unwrap();
+    taker.take_all([first].into(), &[2, 3, 4]).await;
     let delivered = promoted.max(due).elapsed();
     is_over.store(true, Ordering::Relaxed);
     let slowest = soon(healthy).await.unwrap();
@@ -183,7 +182,7 @@ async fn goes_on_once(failure: Failure, needs_all: bool) {
     if failure == Failure::Frozen {
         cluster.servers().iter().for_each(|server| server.thaw());
         // It becomes a replica of the new one. Nothing goes there meanwhile.
-        around_failover::delivers(&delayed, &ready).await;
+        taker.delivers(&delayed).await;
     }
     until_left(old).await;
     // Nobody has this but the taker that has left.
@@ -302,7 +301,8 @@ async fn servers_that_the_url_does_not_name_are_found() {
         seed.kill_9();
         cluster.wait_for_other_master(slot, old);
     });
-    soon(ready.put(&2)).await.unwrap();
+    // For a moment, a put may be refused, or its outcome unknown.
+    until_async("a put", || async { ready.put(&2).await.is_ok() }).await;
     client.shutdown().await;
 }
 

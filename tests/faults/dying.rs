@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use redelay::worker::Backoff;
 use redelay::{Client, Worker, codec};
-use redelay_fixture::{Program, Server, until, until_async, until_async_within};
+use redelay_fixture::{Program, Server, until, until_async};
 use redelay_support::{CONTROL, HOUR, LEASES, MESSAGES, MINUTE, Queues, builder, ms, number_queues, soon};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -143,7 +143,7 @@ async fn a_payload_that_kills_its_process_ends_in_the_dead_letters_alone() {
     let mut numbers: Vec<i64> = (1..64).collect();
     numbers.insert(20, -1);
     ready.offer_all(&numbers).await.unwrap();
-    until_async_within(3 * MINUTE, "all are handled, or dead", || {
+    until_async("all are handled, or dead", || {
         for program in &mut programs {
             if !program.is_running() {
                 *program = start(&server, 1000, "poison");

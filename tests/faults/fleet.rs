@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use redelay::{BlockingQueue, Client, Delivery, Worker, codec};
-use redelay_fixture::{Program, Server, until_async, until_async_within};
+use redelay_fixture::{Program, Server, until_async};
 use redelay_support::{MINUTE, Part, ms, soon};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -301,7 +301,7 @@ async fn play(plan: &Plan) -> Result<Done, String> {
     is_over.cancel();
     let ended = Instant::now();
     pushing.await.expect("all is pushed");
-    let done = until_async_within(MINUTE * 2, "all is handled", || async { is_drained(&server) });
+    let done = until_async("all is handled", || async { is_drained(&server) });
     if tokio::time::timeout(PATIENCE, done).await.is_err() {
         return Err(format!("not all was handled {PATIENCE:?} after the last fault"));
     }

@@ -41,7 +41,7 @@ async fn every_call_gives_back_what_it_was_handed_and_did_not_read() {
         server.cmd(["RPUSH", "q", "a", "b", "c", "d", "e"]);
         let mut call = pending(call(ready.clone()));
         woken(&mut call).await;
-        assert!(server.list("q").len() < 5, "{name} was handed nothing");
+        until_async("it is handed something", || async { server.list("q").len() < 5 }).await;
         drop(call);
         until_async(name, || async { server.list("q").concat() == b"abcde" }).await;
         server.cmd(["DEL", "q"]);
@@ -147,7 +147,7 @@ async fn dropping_a_stream_gives_back_what_is_on_its_way() {
     assert_pending!(next.poll());
     server.cmd(["RPUSH", "q", "a", "b"]);
     until_async("woken", || std::future::ready(next.is_woken())).await;
-    assert_eq!(server.list("q"), [b"b"]);
+    until_async("it is handed one", || async { server.list("q") == [b"b"] }).await;
     drop(next);
     drop(stream);
     until_async("given back", || async { server.list("q").concat() == b"ab" }).await;
@@ -165,7 +165,8 @@ async fn polled_entries_come_back_in_their_places() {
         let delayed = delayed.clone();
         let mut poll = pending(async move { delayed.poll_many(n).await });
         woken(&mut poll).await;
-        assert_eq!(server.list(ORDERED_LIST).len(), 5_usize.saturating_sub(n));
+        let left = 5_usize.saturating_sub(n);
+        until_async("it is handed all", || async { server.list(ORDERED_LIST).len() == left }).await;
         drop(poll);
         until_async("restored", || async { (server.list(ORDERED_LIST), server.zset(TIMEOUT_SET)) == before })
             .await;
@@ -215,7 +216,7 @@ async fn thousands_come_back_in_order() {
     let queue = ready.clone();
     let mut drain = pending(async move { queue.poll_many(2_400).await });
     woken(&mut drain).await;
-    assert_eq!(server.list("q").len(), 100);
+    until_async("it is handed all", || async { server.list("q").len() == 100 }).await;
     drop(drain);
     until_async("given back", || async { server.list("q").len() == values.len() }).await;
     assert_eq!(ready.read_all().await.unwrap(), values);
@@ -225,7 +226,7 @@ async fn thousands_come_back_in_order() {
     // It has the first payload, and asks for the others.
     assert_pending!(from_tail.poll());
     woken(&mut from_tail).await;
-    assert_eq!(server.list("q").len(), 100);
+    until_async("it is handed all", || async { server.list("q").len() == 100 }).await;
     drop(from_tail);
     until_async("given back", || async { server.list("q").len() == values.len() }).await;
     assert_eq!(ready.read_all().await.unwrap(), values);
@@ -234,7 +235,7 @@ async fn thousands_come_back_in_order() {
     let polled = delayed.clone();
     let mut poll = pending(async move { polled.poll_many(2_400).await });
     woken(&mut poll).await;
-    assert_eq!(server.list(ORDERED_LIST).len(), 100);
+    until_async("it is handed all", || async { server.list(ORDERED_LIST).len() == 100 }).await;
     drop(poll);
     until_async("put back", || async { server.list(ORDERED_LIST).len() == values.len() }).await;
     assert!(server.list(ORDERED_LIST) == entries && server.zset(TIMEOUT_SET) == times);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
 use redelay::delayed_queue::{Offered, Overlap, Schedule};
-use redelay::{ErrorKind, codec};
+use redelay::{BlockingQueue, ErrorKind, codec};
 use redelay_fixture::redis::Value;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
@@ -49,6 +49,12 @@ async fn lose_replies(proxy: &Proxy, mut done: impl FnMut() -> bool) {
         .await;
     proxy.cut();
     proxy.hold_replies(false);
+}
+
+/// What was popped is confirmed, and the reply to that has arrived.
+async fn nothing_else_is_sent(ready: &BlockingQueue<i64>) {
+    until_async("nothing else is sent", || async { ready.unconfirmed_pops(ms(0)).len().await.unwrap() == 0 })
+        .await;
 }
 
 fn listed(server: &Server) -> usize {
@@ -441,6 +447,7 @@ async fn an_element_whose_give_back_is_not_answered_comes_back_once() {
         let Queues { client, ready, .. } = behind(&proxy).await;
         server.cmd(["RPUSH", "q", "1", "2", "3"]);
         let drain = unread(ready.poll_many(2)).await;
+        nothing_else_is_sent(&ready).await;
         proxy.hold_replies(true);
         drop(drain);
         lose_replies(&proxy, || server.list("q").len() == 3).await;
@@ -456,10 +463,11 @@ async fn an_element_whose_give_back_is_not_answered_comes_back_once() {
 async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
     let (server, proxy) = server_and_proxy().await;
     for element in 0..5 {
-        let Queues { client, delayed, .. } = behind(&proxy).await;
+        let Queues { client, ready, delayed } = behind(&proxy).await;
         // Due, but not transferred yet.
         delayed.offer(&element, Duration::ZERO).await.unwrap();
         let poll = unread(delayed.poll()).await;
+        nothing_else_is_sent(&ready).await;
         proxy.hold_replies(true);
         drop(poll);
         until_async("put back", || async { listed(&server) == 1 }).await;
@@ -541,10 +549,7 @@ async fn a_return_that_arrives_late_is_done_once() {
             Box::pin(async move { drop(ready.poll_many(1).await) })
         };
         let taker = unread(taker).await;
-        until_async("nothing else is sent", || async {
-            ready.unconfirmed_pops(ms(0)).len().await.unwrap() == 0
-        })
-        .await;
+        nothing_else_is_sent(&ready).await;
         assert_eq!(waiting(), 0);
         proxy.strand();
         drop(taker);
@@ -596,7 +601,7 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
         server.cmd(["EVAL", leave, "0"]);
         if command != "pexpire" {
             // The reply to the first command, which reads, gets through.
-            proxy.delay(ms(100));
+            proxy.delay(ms(1_000));
         }
         let before = server.command_calls(command);
         let losing = async {
@@ -611,7 +616,7 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
             proxy.cut();
         };
         // For this call only.
-        let client = queues.client.with_timeout(ms(3_000));
+        let client = queues.client.with_timeout(ms(6_000));
         let ready = client.blocking_queue("q", codec::Long);
         let delayed = client.delayed_queue(&ready);
         let ((), result) = tokio::join!(losing, call(Queues { client, ready, delayed }));

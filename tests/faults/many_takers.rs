@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::future::poll_immediate;
 use futures::stream::{FuturesUnordered, StreamExt};
 use redelay::{BlockingQueue, Client, ErrorKind, Result, codec};
-use redelay_fixture::{Server, redis, until_async, until_async_within};
+use redelay_fixture::{Server, redis, until_async};
 use redelay_support::{Boxed, CHANNEL, MINUTE, Queues, alone, builder, ms, number_queues, soon};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -132,7 +132,7 @@ async fn a_taker_does_not_run_while_it_waits() {
         takers.spawn(Counted { future: Box::pin(take(ready.clone())), polls: polls.clone() });
     }
     let load = || polls.load(Ordering::Relaxed);
-    until_async_within(MINUTE, "all wait", || async { load() >= NUMBER }).await;
+    until_async("all wait", || async { load() >= NUMBER }).await;
     assert!(load() <= 2 * NUMBER, "{NUMBER} takers were polled {} times to begin", load());
     // One of them is served for each payload, in the order in which they began, and no other is woken.
     let before = load();
@@ -158,7 +158,7 @@ async fn takers_that_are_not_polled_hold_up_no_other() {
     let other = client.blocking_queue("other", codec::Long);
     let taker = tokio::spawn(take(other.clone()));
     // The client gets through all of them meanwhile.
-    until_async_within(MINUTE, "they wait", || async { server.blocked_clients() == 1 }).await;
+    until_async("they wait", || async { server.blocked_clients() == 1 }).await;
     other.put(&1).await.unwrap();
     assert_eq!(timeout(MINUTE, taker).await.expect("a payload").unwrap().unwrap(), 1);
     assert_eq!(timeout(MINUTE, other.poll()).await.expect("an answer").unwrap(), None);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use redelay::worker::Context;
 use redelay::{Client, Delivery, Receiver, Worker};
-use redelay_fixture::{Proxy, Server, until_async_within};
+use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{LEASES, MINUTE, Queues, builder, is_soak, ms};
 use tokio::time::{sleep, timeout};
 
@@ -49,7 +49,7 @@ impl Dead {
     async fn are_received_again(&self, server: &Server, lease: Duration, what: &str) {
         let limit = (bound(lease) + margin()).saturating_sub(self.died.elapsed());
         let is_done = || async { is_drained(server) };
-        if timeout(limit, until_async_within(2 * MINUTE, what, is_done)).await.is_err() {
+        if timeout(limit, until_async(what, is_done)).await.is_err() {
             let control: Vec<String> = server.get(["HGETALL", redelay_support::CONTROL]);
             panic!(
                 "{what}: not within {:?}; {} in flight, {control:?}",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use redelay::worker::Backoff;
 use redelay::{BlockingQueue, Delivery, ErrorKind, Receiver};
-use redelay_fixture::{ClientKind, Proxy, Server, redis, until, until_async, until_async_within};
+use redelay_fixture::{ClientKind, Proxy, Server, redis, until, until_async};
 use redelay_support::{
     DEAD, INBOX, LEASES, MESSAGES, MINUTE, Queues, builder, ms, number_queues, part, soon,
 };
@@ -29,8 +29,7 @@ pub(super) fn is_drained(server: &Server) -> bool {
 }
 
 pub(super) async fn until_drained(server: &Server) {
-    until_async_within(2 * MINUTE, "every message is acknowledged or dead", || async { is_drained(server) })
-        .await;
+    until_async("every message is acknowledged or dead", || async { is_drained(server) }).await;
 }
 
 pub(super) async fn dead_numbers(queue: &BlockingQueue<i64>) -> BTreeSet<i64> {

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, Client, Delivery, codec};
-use redelay_fixture::{Cluster, Program, Sentinels, Server, redis, until_within};
+use redelay_fixture::{Cluster, Program, Sentinels, Server, redis, until};
 use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
+use super::around_failover::until_replicated;
 use super::failover_load::offer_elsewhere;
 use super::{clusters, sentinels};
 
@@ -53,8 +54,10 @@ const OFTEN: usize = 5;
 const RETRIES: usize = 1000;
 /// What a client prints that has missed an announcement, and has found out by looking for overdue entries.
 const STALLED: &str = "it has stalled";
-/// On a busy machine, it takes less.
+/// On a busy machine, it takes less,
 const BACK: Duration = Duration::from_secs(20);
+/// or if the machine is held up for longer, fewer looks than this. Otherwise, the test looks more often in that time.
+const LOOKS: usize = 300;
 
 impl Role {
     /// In one slot.
@@ -138,6 +141,8 @@ trait Servers {
     fn url(&self) -> String;
     /// The present master of the queues.
     fn master(&self) -> &Server;
+    /// Its replicas.
+    fn replicas(&self) -> Vec<&Server>;
     /// Makes another server the master. Returns when that is known.
     fn fail(&self);
 }
@@ -151,6 +156,10 @@ impl Servers for OfSentinels {
 
     fn master(&self) -> &Server {
         self.0.master()
+    }
+
+    fn replicas(&self) -> Vec<&Server> {
+        self.0.replicas()
     }
 
     fn fail(&self) {
@@ -169,6 +178,10 @@ impl Servers for OfCluster {
         self.0.master_of(self.0.slot_of("{q}"))
     }
 
+    fn replicas(&self) -> Vec<&Server> {
+        vec![self.0.replica_of(self.0.slot_of("{q}"))]
+    }
+
     fn fail(&self) {
         self.1.happen(&self.0, self.0.slot_of("{q}"));
     }
@@ -185,17 +198,37 @@ struct Player {
     number: i64,
     /// The server has what this client is to do.
     is_given: bool,
-    /// How often it had done it when this wait began, and when that was.
-    since: (usize, Instant),
-    /// How long it has taken each time.
-    waits: Vec<Duration>,
+    /// How often it had done it when this wait began.
+    done: usize,
+    wait: Wait,
+    /// Those that are over.
+    waits: Vec<Wait>,
+}
+
+/// A time in which a client has to do something once.
+#[derive(Clone, Copy)]
+struct Wait {
+    begun: Instant,
+    took: Duration,
+    /// How often the test has looked.
+    looks: usize,
+}
+
+impl Wait {
+    fn new() -> Self {
+        Self { begun: Instant::now(), took: Duration::ZERO, looks: 0 }
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.took > BACK && self.looks > LOOKS
+    }
 }
 
 impl Player {
     async fn start(role: Role, url: &str, others: &Client) -> Self {
         let queue = others.blocking_queue(&role.queue(), codec::Long);
         let retries = match role {
-            Role::FollowsRetries => wait_for_retries(&queue).await,
+            Role::FollowsRetries => wait_for_retries(others, &role.queue()).await,
             _ => Vec::new(),
         };
         if role == Role::Schedules {
@@ -204,8 +237,8 @@ impl Player {
         }
         let program =
             Program::start_ignored_test("roles::plays", &[("URL", url), ("ROLE", &format!("{role:?}"))]);
-        let since = (0, Instant::now());
-        Self { role, program, queue, retries, number: 0, is_given: false, since, waits: Vec::new() }
+        let (wait, waits) = (Wait::new(), Vec::new());
+        Self { role, program, queue, retries, number: 0, is_given: false, done: 0, wait, waits }
     }
 
     /// Gives it one thing more to do. `None` if the server does not do that now.
@@ -223,8 +256,10 @@ impl Player {
             Role::FollowsRetries => {
                 let id = self.retries.last()?;
                 // Until it is known to be done.
-                self.queue.unsettled().requeue(*id).await.ok()?;
+                let requeued = self.queue.unsettled().requeue(*id).await.ok()?;
                 self.retries.pop();
+                // Or it has been already, by a call whose reply was lost.
+                requeued.then_some(())?;
             }
             Role::Schedules | Role::Offers => {}
         }
@@ -238,7 +273,7 @@ impl Player {
             Role::Transfers | Role::Schedules => {
                 let target = self.queue.keys().target;
                 let mut length = None;
-                until_within(MINUTE, "the length of the target", || {
+                until("the length of the target", || {
                     length = server.try_cmd(["LLEN", &target]).ok();
                     length.is_some()
                 });
@@ -251,17 +286,18 @@ impl Player {
     /// From here on it counts what it does on this server.
     async fn count_from_here(&mut self, server: &Server) {
         self.waits.clear();
-        self.since = (self.done(server), Instant::now());
+        self.done = self.done(server);
+        self.wait = Wait::new();
         self.is_given = self.give(server).await.is_some();
     }
 
     /// Looks whether it has done it once more, and goes on.
     async fn look(&mut self, server: &Server) {
-        let (before, since) = self.since;
         let done = self.done(server);
-        if done > before {
-            self.waits.push(since.elapsed());
-            self.since = (done, Instant::now());
+        self.wait = Wait { took: self.wait.begun.elapsed(), looks: self.wait.looks + 1, ..self.wait };
+        if done > self.done {
+            self.waits.push(self.wait);
+            (self.done, self.wait) = (done, Wait::new());
             self.is_given = false;
         }
         if !self.is_given {
@@ -271,10 +307,12 @@ impl Player {
 }
 
 /// Messages of a queue that wait for a retry in an hour.
-async fn wait_for_retries(queue: &BlockingQueue<i64>) -> Vec<MessageId> {
+async fn wait_for_retries(others: &Client, name: &str) -> Vec<MessageId> {
+    let others = others.with_timeout(10 * MINUTE);
+    let queue = others.blocking_queue(name, codec::Long);
     let numbers: Vec<i64> = (0..).take(RETRIES).collect();
     soon(queue.offer_all(&numbers)).await.unwrap();
-    let receiver = queue.receiver();
+    let receiver = queue.receiver().lease(10 * MINUTE);
     let mut ids = Vec::new();
     while ids.len() < RETRIES {
         let deliveries = soon(receiver.receive_many(100)).await.unwrap().into_iter().map(Result::unwrap);
@@ -287,6 +325,13 @@ async fn wait_for_retries(queue: &BlockingQueue<i64>) -> Vec<MessageId> {
     ids
 }
 
+/// Then what clients are to do is not lost with the master.
+async fn until_replicas_have_all(servers: &impl Servers) {
+    for replica in block_in_place(|| servers.replicas()).into_iter().filter(|replica| replica.is_running()) {
+        until_replicated(block_in_place(|| servers.master()), replica).await;
+    }
+}
+
 /// Everybody plays until the master fails, `after` they have started; and again, `times` in a row. Then
 /// everybody is back soon. Returns the longest time that any of them has taken.
 async fn play(servers: &impl Servers, after: Duration, times: usize) -> Duration {
@@ -296,8 +341,9 @@ async fn play(servers: &impl Servers, after: Duration, times: usize) -> Duration
     for role in ROLES {
         players.push(Player::start(role, &servers.url(), &others).await);
     }
-    let started = Instant::now();
     let old = block_in_place(|| servers.master());
+    until_replicas_have_all(servers).await;
+    let started = Instant::now();
     for player in &mut players {
         player.count_from_here(old).await;
     }
@@ -307,24 +353,29 @@ async fn play(servers: &impl Servers, after: Duration, times: usize) -> Duration
         }
         tokio::time::sleep(ms(20)).await;
     }
-    block_in_place(|| (0..times).for_each(|_| servers.fail()));
-    let (mut new, mut promoted) = (block_in_place(|| servers.master()), Instant::now());
+    for time in 0..times {
+        if time > 0 {
+            until_replicas_have_all(servers).await;
+        }
+        block_in_place(|| servers.fail());
+    }
+    let (mut new, promoted) = (block_in_place(|| servers.master()), Instant::now());
     for player in &mut players {
         player.count_from_here(new).await;
-        player.since.1 = promoted;
+        player.wait.begun = promoted;
     }
-    let patience = BACK * OFTEN as u32;
     println!("{times} failovers, {after:?} after the start");
-    while players.iter().any(|player| player.waits.len() < OFTEN) && promoted.elapsed() < patience {
+    let is_missing = |player: &Player| player.waits.len() < OFTEN;
+    while players.iter().any(is_missing) && !players.iter().any(|player| player.wait.is_too_long()) {
         for player in &mut players {
             player.look(new).await;
         }
-        if players.iter().any(|player| player.since.1.elapsed() > Duration::from_secs(1)) {
+        if players.iter().any(|player| player.wait.took > Duration::from_secs(1)) {
             // While the machine is held up, the new master may be replaced, too.
             let master = block_in_place(|| servers.master());
             if master.port() != new.port() {
                 println!("and another failover");
-                (new, promoted) = (master, Instant::now());
+                new = master;
                 for player in &mut players {
                     player.count_from_here(new).await;
                 }
@@ -334,20 +385,22 @@ async fn play(servers: &impl Servers, after: Duration, times: usize) -> Duration
     }
     let (mut late, mut longest_of_all) = (Vec::new(), Duration::ZERO);
     for player in &players {
-        let first = player.waits.first().copied().unwrap_or_default();
-        let longest = player.waits.iter().max().copied().unwrap_or_default();
+        let took: Vec<_> = player.waits.iter().map(|wait| wait.took).collect();
+        let first = took.first().copied().unwrap_or_default();
+        let longest = took.iter().max().copied().unwrap_or_default();
         println!("{:?}: {:?} after the promotion, then every {longest:?} at most", player.role, first);
         let output = player.program.output();
-        let missing = player.waits.len() < OFTEN || output.contains(STALLED);
         longest_of_all = longest_of_all.max(longest);
-        if missing || longest > BACK {
+        let is_late = player.waits.iter().any(Wait::is_too_long);
+        if is_late || is_missing(player) || output.contains(STALLED) {
             println!("{output}");
+            println!("{:?}", new.try_cmd(["KEYS", &format!("*{}*", player.role.queue())]));
             late.push(player.role);
         }
     }
     assert!(
         late.is_empty(),
-        "{late:?} did not do it {OFTEN} times with at most {BACK:?} between them, or have stalled"
+        "{late:?} did not do it {OFTEN} times with at most {BACK:?} and {LOOKS} looks between them, or have stalled"
     );
     longest_of_all
 }

@@ -6,11 +6,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::future::join_all;
-use redelay::Worker;
 use redelay::worker::Context;
-use redelay_fixture::{Proxy, Server, until_async_within};
-use redelay_support::{MINUTE, Queues, builder, ms, text_queues};
-use tokio::time::timeout;
+use redelay::{Error, Worker};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{MINUTE, Queues, builder, ms, soon, text_queues};
 
 use super::receivers::until_drained;
 
@@ -48,7 +47,7 @@ async fn a_worker_gets_messages_of_which_a_call_claims_too_many() {
     let worker = Worker::new(&far.ready).concurrency(MESSAGES).lease(MINUTE);
     let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
     let is_done = || async { handled.lock().unwrap().iter().collect::<BTreeSet<_>>().len() == MESSAGES };
-    until_async_within(2 * MINUTE, "all are handled", is_done).await;
+    until_async("all are handled", is_done).await;
     until_drained(&server).await;
     let handled = handled.lock().unwrap().clone();
     assert_eq!(handled.len(), MESSAGES, "each of them once");
@@ -72,9 +71,11 @@ async fn a_receiver_gets_messages_of_which_each_takes_longer_than_a_command() {
     proxy.throttle(SPEED);
     let receiver = far.ready.receiver().lease(MINUTE);
     for number in 0..3 {
-        let delivery = timeout(2 * MINUTE, receiver.receive()).await.expect("a delivery").unwrap();
+        let delivery = soon(receiver.receive()).await.unwrap();
         assert_eq!(delivery.value()[..4], format!("{number:04}"), "they are in their order");
-        delivery.ack().await.unwrap();
+        // On a busy machine, its reply may come too late, too. It is sent again.
+        let acknowledged = delivery.ack().await;
+        assert!(acknowledged.as_ref().err().is_none_or(Error::is_outcome_unknown), "{acknowledged:?}");
     }
     until_drained(&server).await;
 }
@@ -92,7 +93,7 @@ async fn takers_get_payloads_of_which_a_call_brings_too_many() {
     }
     proxy.throttle(SPEED);
     let takes = join_all((0..TAKERS).map(|_| far.ready.take()));
-    let taken = timeout(2 * MINUTE, takes).await.expect("payloads");
+    let taken = soon(takes).await;
     let taken: BTreeSet<String> = taken.into_iter().map(Result::unwrap).collect();
     assert_eq!(taken.len(), TAKERS);
     assert!(server.list("q").is_empty());

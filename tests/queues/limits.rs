@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 use futures::future::join_all;
 use redelay::blocking_queue::RateLimit;
 use redelay::{BlockingQueue, Client, ErrorKind, Worker};
-use redelay_fixture::{Server, until_async, until_async_within};
+use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    CONTROL, INBOX, MINUTE, Queues, TARGET, end_leases, is_soak, ms, soon, still_builder, still_text_queues,
+    CONTROL, INBOX, Queues, TARGET, end_leases, is_soak, ms, soon, still_builder, still_text_queues,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -202,7 +202,7 @@ async fn no_more_messages_are_in_flight_than_the_limit_allows() {
         let worker = Worker::new(ready).concurrency(8);
         workers.spawn(async move { worker.run_until(std::future::pending::<()>(), handler).await });
     }
-    until_async_within(MINUTE, "all are handled", || async { done.load(Ordering::SeqCst) == MESSAGES }).await;
+    until_async("all are handled", || async { done.load(Ordering::SeqCst) == MESSAGES }).await;
     let most = most.load(Ordering::SeqCst);
     assert!(most <= MOST, "{most} in flight at once");
     workers.shutdown().await;

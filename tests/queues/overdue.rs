@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
-use redelay_fixture::{ClientKind, Cluster, Server, until_async, until_async_within};
+use redelay_fixture::{ClientKind, Cluster, Server, until_async};
 use redelay_support::{HOUR, Listener, MINUTE, ms, soon};
 use tokio::task::block_in_place;
 
@@ -31,7 +31,7 @@ fn queues(
 }
 
 async fn swept(client: &Client, count: u64) {
-    until_async_within(MINUTE, "each queue was swept", || async { client.stats().transfers >= count }).await;
+    until_async("each queue was swept", || async { client.stats().transfers >= count }).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use super::Schedule;
 use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::Op;
-use crate::recurrence::{Record, State, Step};
+use crate::recurrence::{ScheduleRecord, State, Step};
 use crate::schedules::{self, Change, Named};
 
 /// How often a change is tried while others change the same schedule.
@@ -152,7 +152,7 @@ impl<T: 'static> Schedule<T> {
 }
 
 /// The time of a run that is held back is in its record; `next` is the time of the next look.
-fn next_run(record: &Record, next: Option<u64>) -> Option<u64> {
+fn next_run(record: &ScheduleRecord, next: Option<u64>) -> Option<u64> {
     Some(record.held).filter(|held| *held > 0).or(next)
 }
 

@@ -3,7 +3,7 @@ use super::*;
 
 const SECOND: u64 = 1000;
 
-fn every(interval: u64) -> Record {
+fn every(interval: u64) -> ScheduleRecord {
     let recurrence = Recurrence {
         when: When::Every(interval),
         start: None,
@@ -11,7 +11,7 @@ fn every(interval: u64) -> Record {
         missed: Missed::Skip,
         no_overlap: None,
     };
-    Record { recurrence, payload: Bytes::from_static(b"p"), last: 0, held: 0, is_paused: false }
+    ScheduleRecord { recurrence, payload: Bytes::from_static(b"p"), last: 0, held: 0, is_paused: false }
 }
 
 /// The runs that a step stores.
@@ -25,7 +25,7 @@ fn state(step: &Step) -> State {
     State { bytes: record.pack(), record, next: step.next, gone: None }
 }
 
-fn begun(record: Record, now: u64) -> State {
+fn begun(record: ScheduleRecord, now: u64) -> State {
     state(&Step::upsert(None, record, now).expect("right").expect("a change"))
 }
 
@@ -191,7 +191,7 @@ fn missed_runs_and_another_schedule_are_one_change() {
     assert_eq!(due.clone().then(None), due);
 }
 
-fn alone(overlap: Overlap, missed: Missed) -> Record {
+fn alone(overlap: Overlap, missed: Missed) -> ScheduleRecord {
     let mut record = every(SECOND);
     (record.recurrence.no_overlap, record.recurrence.missed) = (Some(overlap), missed);
     record

@@ -17,8 +17,8 @@ fn head(head: Option<Instant>) -> Moved {
 }
 
 /// A schedule with one queue whose first run is in flight.
-fn running(now: Instant) -> Schedule {
-    let mut schedule = Schedule::new(INTERVAL, 1);
+fn running(now: Instant) -> TransferSchedule {
+    let mut schedule = TransferSchedule::new(INTERVAL, 1);
     schedule.open(7, now);
     schedule.sweep(7, now);
     assert_eq!(schedule.next(now), Next::Run(7));
@@ -77,7 +77,8 @@ fn a_connection_that_is_back_ends_the_pause() {
 fn a_queue_is_idle_when_nobody_has_tried() {
     let now = Instant::now();
     let mut schedule = running(now);
-    let is_idle = |schedule: &Schedule, since| schedule.is_idle_since(7, now + ms(since), now + ms(1_000));
+    let is_idle =
+        |schedule: &TransferSchedule, since| schedule.is_idle_since(7, now + ms(since), now + ms(1_000));
     assert!(!is_idle(&schedule, 10), "it runs");
     schedule.finished(7, now + ms(20), head(Some(now + ms(60_000))));
     assert!(!is_idle(&schedule, 10) && is_idle(&schedule, 20));
@@ -108,7 +109,7 @@ fn a_time_from_a_reply_outlives_a_message_of_a_peer() {
 #[test]
 fn opened_twice_in_one_instant() {
     let now = Instant::now();
-    let mut schedule = Schedule::new(INTERVAL, 1);
+    let mut schedule = TransferSchedule::new(INTERVAL, 1);
     schedule.open(7, now);
     schedule.open(7, now);
     assert_eq!(schedule.next(now), Next::Sleep(now + UNCONFIRMED));
@@ -134,7 +135,7 @@ fn a_closed_queue_is_forgotten() {
 #[test]
 fn ten_thousand_queues_sweep_twice_a_second_in_all() {
     let now = Instant::now();
-    let mut schedule = Schedule::new(INTERVAL, 42);
+    let mut schedule = TransferSchedule::new(INTERVAL, 42);
     for queue in 0..10_000 {
         schedule.open(queue, now);
         schedule.sweep(queue, now);

@@ -45,8 +45,8 @@ impl Task {
     /// The run, or one that never ends.
     pub(super) fn hang_up(
         &mut self,
-        run: impl Future<Output = Report> + Send + 'static,
-    ) -> BoxFuture<'static, Report> {
+        run: impl Future<Output = TransferReport> + Send + 'static,
+    ) -> BoxFuture<'static, TransferReport> {
         match self.fault.take_if(|fault| *fault == HANG) {
             Some(_) => Box::pin(std::future::pending()),
             None => Box::pin(run),

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use redelay::{Client, codec};
-use redelay_fixture::{Proxy, Server, until_async, until_async_within};
+use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{CHANNEL, Listener, MINUTE, ms, soon};
 
 use super::{connected, each_version};
@@ -47,7 +47,7 @@ async fn without_the_permission_to_subscribe_entries_are_delivered_and_it_is_rep
     assert_eq!(server.subscribers(CHANNEL), 0);
 
     server.cmd(["ACL", "SETUSER", "deaf", "allchannels"]);
-    until_async_within(MINUTE, "it listens", || async { server.subscribers(CHANNEL) == 1 }).await;
+    until_async("it listens", || async { server.subscribers(CHANNEL) == 1 }).await;
     until_async("the recovery is reported", || async { times("redelay.announcements.recovered") == 1 }).await;
     assert_eq!(times("redelay.announcements.failing"), 1);
     // By the announcement: a sweep would not be that quick a hundred times in a row.
@@ -64,7 +64,7 @@ async fn a_refusal_does_not_make_a_busy_loop() {
     let proxy = Proxy::start(server.port());
     let begun = Instant::now();
     let _queues = connected(Client::builder().url(with_deaf_user(&server, proxy.port()))).await;
-    until_async_within(MINUTE, "refused again and again", || async { refusals(&server) >= 4 }).await;
+    until_async("refused again and again", || async { refusals(&server) >= 4 }).await;
     assert!(begun.elapsed() >= Duration::from_secs(7), "{:?}", begun.elapsed());
     // One connection for commands, and one for each try.
     assert!(proxy.accepted() <= 6, "{}", proxy.accepted());
@@ -82,7 +82,7 @@ async fn a_channel_that_is_refused_does_not_keep_others_waiting() {
         let delayed: Vec<_> = queues.iter().map(|queue| client.delayed_queue(queue)).collect();
         for name in &names[..20] {
             let channel = format!("redisson_delay_queue_channel:{{{name}}}");
-            until_async_within(MINUTE, "it listens", || async { server.subscribers(&channel) == 1 }).await;
+            until_async("it listens", || async { server.subscribers(&channel) == 1 }).await;
         }
         // A queue that is opened later does not wait for the refused one, either.
         let late = client.blocking_queue::<i64>("good-late", codec::Long);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::{join_all, poll_immediate};
 use redelay::Client;
-use redelay_fixture::{Proxy, Server, until_async, until_async_within};
+use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{MINUTE, ms, soon};
 use tokio::time::sleep;
 
@@ -56,7 +56,7 @@ async fn a_silent_connection_under_steady_load_is_given_up() {
         }
     };
     let goes_on = async {
-        until_async_within(MINUTE, "puts arrive again", || async { server.list("q").len() > 100 }).await;
+        until_async("puts arrive again", || async { server.list("q").len() > 100 }).await;
     };
     tokio::select! {
         () = load => {}
@@ -102,7 +102,7 @@ async fn a_connect_that_was_dropped_or_timed_out_leaves_nothing_behind() {
 async fn a_failover_needs_no_restart() {
     for (old, new) in each_version().zip(each_version()) {
         new.cmd(["REPLICAOF", "127.0.0.1", &old.port().to_string()]);
-        until_async_within(MINUTE, "the replica is in step", || async {
+        until_async("the replica is in step", || async {
             new.info("replication").contains("master_link_status:up")
         })
         .await;

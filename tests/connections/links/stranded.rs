@@ -3,7 +3,7 @@
 
 use futures::future::join_all;
 use redelay::codec;
-use redelay_fixture::{Proxy, Server, until_async, until_async_within};
+use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{MINUTE, TIMEOUT_SET, keys, ms, soon};
 use tokio::task::JoinHandle;
 
@@ -105,7 +105,7 @@ fn take(queues: &Queues, name: &str) -> JoinHandle<redelay::Result<i64>> {
 /// Waits until a pop is parked on a connection that is not in `old`. Returns the client list of that moment.
 async fn parked_elsewhere(server: &Server, old: &[String]) -> String {
     let is_new = || async { parked(server).iter().any(|id| !old.contains(id)) };
-    until_async_within(MINUTE, "another pop is parked", is_new).await;
+    until_async("another pop is parked", is_new).await;
     server.get(["CLIENT", "LIST"])
 }
 

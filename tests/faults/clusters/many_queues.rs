@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::{Cluster, Failover, Server, until_async, until_async_within};
-use redelay_support::{MINUTE, soon};
+use redelay_fixture::{Cluster, Failover, Server, until_async};
+use redelay_support::soon;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
@@ -92,7 +92,7 @@ async fn takers_beyond_the_connections_that_block_follow_their_lists() {
 
 /// Some of them block, and the master tells of the lists of the others.
 async fn until_all_wait(master: &Server) {
-    until_async_within(MINUTE, "all wait", || async {
+    until_async("all wait", || async {
         let info = master.info("stats");
         let told = info.lines().find_map(|line| line.strip_prefix("tracking_total_keys:")).unwrap();
         let (blocked, told) = (master.blocked_clients() as usize, told.trim().parse::<usize>().unwrap());

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use redelay::Client;
 use redelay::client::ClientBuilder;
-use redelay_fixture::{Server, until_async_within};
+use redelay_fixture::{Server, until_async};
 use redelay_support::{
     CHANNEL, CLAIMS, CONTROL, INBOX, JOBS, MINUTE, ORDERED_LIST, Queues, RECEIPTS, TARGET, TIMEOUT_SET,
     builder, keys,
@@ -209,7 +209,7 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     book.judge().map_err(|why| format!("{why}\nrefused:\n{}", book.refusals()))?;
     last.queues.client.shutdown().await;
     let throttles = || async { keys(&way.server).iter().any(|key| key.starts_with(b"redelay:throttle:")) };
-    until_async_within(MINUTE, "the throttles end", || async { !throttles().await }).await;
+    until_async("the throttles end", || async { !throttles().await }).await;
     let mut left = keys(&way.server);
     left.retain(|key| ![CONTROL, RECEIPTS].map(str::as_bytes).contains(&&key[..]));
     if !left.is_empty() {
@@ -231,12 +231,12 @@ async fn deliver(server: &Server, last: &Work) {
         until_empty(server).await;
         let is_settled =
             || async { server.get::<usize, _>(["LLEN", INBOX]) == 0 && unsettled(server, MINUTE).is_empty() };
-        until_async_within(MINUTE, "what was received is settled", is_settled).await;
+        until_async("what was received is settled", is_settled).await;
         let unconfirmed = || Ledger::default().unconfirmed(server);
         let have_come = || async {
             last.book.is_misled() || unconfirmed().iter().all(|number| last.book.has_seen(*number))
         };
-        until_async_within(MINUTE, "what was popped arrives", have_come).await;
+        until_async("what was popped arrives", have_come).await;
     };
     // A call of unknown outcome may come late.
     loop {
@@ -260,7 +260,7 @@ async fn sweep(server: &Server) -> Result<usize, String> {
     server.cmd(["HDEL", CONTROL, "jobs", "jobs-at"]);
     let sweeping = Queues::of_numbers(builder(server).sweep_interval(Duration::from_secs(1))).await;
     let are_gone = || async { server.get::<usize, _>(["EXISTS", JOBS]) == 0 };
-    let swept = timeout(BOUND, until_async_within(MINUTE, "no id is left", are_gone)).await;
+    let swept = timeout(BOUND, until_async("no id is left", are_gone)).await;
     sweeping.client.shutdown().await;
     swept.map_err(|_| format!("ids are left without jobs: {}", whereabouts(server)))?;
     Ok(stale)

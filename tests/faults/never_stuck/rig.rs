@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use redelay_fixture::{Proxy, Server, until_async_within};
+use redelay_fixture::{Proxy, Server, until_async, until_async_within};
 use redelay_support::{CHANNEL, INBOX, MINUTE, ORDERED_LIST, QUARANTINE, Queues, TARGET, TIMEOUT_SET};
 use tokio::time::{sleep, timeout};
 
@@ -179,10 +179,10 @@ async fn finish_when(
             }
         };
         let all_settled = || async { unsettled(server, soon).is_empty() };
-        until_async_within(MINUTE, "what was received is settled", all_settled).await;
+        until_async("what was received is settled", all_settled).await;
         // A pop whose reply was lost is sent again, by a client that may still be connecting.
         let all_came = || async { load.ledger.unconfirmed(server).is_empty() };
-        until_async_within(MINUTE, "what was popped arrives", all_came).await;
+        until_async("what was popped arrives", all_came).await;
     };
     let delivered = async {
         until_delivered().await;
@@ -255,7 +255,7 @@ async fn probe(ledger: &Ledger, queues: &Queues<i64>) {
         let offer = ledger.offer(queues, Duration::from_millis(5)).await;
         probes.extend(offer.map(|(number, _)| number));
         let is_taken = || async { ledger.record().has_any(&probes) };
-        let taken = until_async_within(MINUTE, "a probe is taken", is_taken);
+        let taken = until_async("a probe is taken", is_taken);
         if timeout(Duration::from_secs(1), taken).await.is_ok() {
             return;
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::{Program, Proxy, Server, until, until_async_within, until_within};
+use redelay_fixture::{Program, Proxy, Server, until, until_async, until_async_within, until_within};
 use redelay_support::MINUTE;
 
 use super::rig::{BOUND, finish};
@@ -139,7 +139,7 @@ async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
     let is_over =
         || async { child.output().matches("takes payload").count() == TAKERS || !child.is_running() };
     // After a timeout, the missing payloads say more than the timeout.
-    let _ = tokio::time::timeout(BOUND, until_async_within(MINUTE, "all is taken", is_over)).await;
+    let _ = tokio::time::timeout(BOUND, until_async("all is taken", is_over)).await;
     for n in 0..TAKERS {
         assert!(child.output().contains(&format!("takes payload {n}\n")), "{n}: {}", child.output());
     }

@@ -26,7 +26,7 @@ pub struct Client {
     /// A claim whose pop was answered. The next pop deletes it, or a command of its own does.
     pub spent_claim: Option<Id>,
     /// When to transfer.
-    pub schedule: Schedule,
+    pub schedule: TransferSchedule,
     /// Whether the connection for announcements is there.
     pub subscribed: bool,
     /// Announcements that were published and not received yet, in the order of the server.
@@ -111,7 +111,7 @@ pub type Stamp = (Time, u8);
 /// As `transfer/schedule.rs`, for one queue. There is no sweep without a reason: what would wait for one
 /// waits too long.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Schedule {
+pub struct TransferSchedule {
     /// The earliest time that was named since the last run began, by the client's clock.
     pub head: Option<Time>,
     /// The same, by replies to own calls. Kept apart only if the messages of peers do not withdraw it.
@@ -147,7 +147,7 @@ impl Client {
         Self {
             op: None,
             spent_claim: None,
-            schedule: Schedule { head: None, own_head: None, sweep: false, run: None, stamp: (0, 0) },
+            schedule: TransferSchedule { head: None, own_head: None, sweep: false, run: None, stamp: (0, 0) },
             subscribed: true,
             inbox: Vec::new(),
             offset: 0,
@@ -287,7 +287,7 @@ impl Client {
     fn on_head(&mut self, protocol: Protocol, head: Option<Time>, now: Time) {
         let Some(due) = head.filter(|_| protocol.own_offers_wake) else { return };
         let at = self.instant_of(due, now);
-        let Schedule { head, own_head, .. } = &mut self.schedule;
+        let TransferSchedule { head, own_head, .. } = &mut self.schedule;
         let known = if protocol.own_heads_stay { own_head } else { head };
         *known = Some(known.map_or(at, |known| known.min(at)));
     }
@@ -310,7 +310,7 @@ impl Client {
     /// Whether a transfer is to be run now.
     #[must_use]
     pub fn is_transfer_due(&self, now: Time) -> bool {
-        let Schedule { head, own_head, sweep, run, .. } = &self.schedule;
+        let TransferSchedule { head, own_head, sweep, run, .. } = &self.schedule;
         run.is_none() && (*sweep || [head, own_head].into_iter().flatten().any(|head| *head <= now))
     }
 

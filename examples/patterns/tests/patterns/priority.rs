@@ -1,9 +1,9 @@
 use std::sync::{Arc, Mutex};
 
 use redelay::{BlockingQueue, Worker, codec};
-use redelay_fixture::{Server, until_async_within};
+use redelay_fixture::{Server, until_async};
 use redelay_patterns::priority::{strict, weighted};
-use redelay_support::{MINUTE, builder, soon};
+use redelay_support::{builder, soon};
 
 const EACH: i64 = 420;
 
@@ -21,7 +21,7 @@ async fn handled(make: fn(&BlockingQueue<i64>, &BlockingQueue<i64>) -> Worker<i6
         async {}
     };
     let running = tokio::spawn(make(&urgent, &orders).concurrency(1).run(handler));
-    until_async_within(3 * MINUTE, "all", || async { all.lock().unwrap().len() == 2 * EACH as usize }).await;
+    until_async("all", || async { all.lock().unwrap().len() == 2 * EACH as usize }).await;
     client.stop_taking().await;
     soon(running).await.unwrap().unwrap();
     all.lock().unwrap().clone()

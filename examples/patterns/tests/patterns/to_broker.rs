@@ -3,9 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_nats::jetstream::{self, stream};
 use bytes::Bytes;
 use redelay::{BlockingQueue, codec};
-use redelay_fixture::{Server, until_async, until_async_within};
+use redelay_fixture::{Server, until_async};
 use redelay_patterns::to_broker::forward;
-use redelay_support::{MINUTE, builder, ms, soon};
+use redelay_support::{builder, ms, soon};
 
 use crate::nats::Nats;
 
@@ -61,7 +61,7 @@ async fn the_broker_gets_each_message_once_although_it_was_killed() {
     })
     .await;
     nats.start_again();
-    until_async_within(3 * MINUTE, "all are acknowledged", || async {
+    until_async("all are acknowledged", || async {
         due.stats().await.unwrap().receiving.acknowledged == ORDERS
     })
     .await;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The state of a queue as seen from outside: the reference that [`Schedule`] is compared with.
+/// The state of a queue as seen from outside: the reference that [`TransferSchedule`] is compared with.
 #[derive(Default)]
 struct Known {
     /// All due times named since the last run began.
@@ -99,7 +99,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 /// A schedule and the reference side by side.
 struct Pair {
-    schedule: Schedule,
+    schedule: TransferSchedule,
     model: BTreeMap<QueueId, Known>,
     /// Runs in flight.
     in_flight: Vec<QueueId>,
@@ -114,7 +114,7 @@ impl Pair {
     fn new(seed: u64) -> Self {
         let origin = Instant::now();
         Self {
-            schedule: Schedule::new(INTERVAL, seed),
+            schedule: TransferSchedule::new(INTERVAL, seed),
             model: BTreeMap::new(),
             in_flight: Vec::new(),
             opened: 0,

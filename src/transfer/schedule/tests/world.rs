@@ -171,7 +171,7 @@ enum Happening {
 
 /// One queue on a server, and the processes that transfer for it.
 struct World<'a> {
-    schedules: Vec<Schedule>,
+    schedules: Vec<TransferSchedule>,
     /// The processes that listen to the messages of their peers.
     listening: BTreeSet<Process>,
     stopped: BTreeSet<Process>,
@@ -215,7 +215,7 @@ impl<'a> World<'a> {
     ) -> Self {
         let origin = Instant::now();
         let schedules = (0..processes).map(|process| {
-            let mut schedule = Schedule::new(INTERVAL, seed ^ process as u64);
+            let mut schedule = TransferSchedule::new(INTERVAL, seed ^ process as u64);
             schedule.open(0, origin);
             schedule
         });

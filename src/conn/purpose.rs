@@ -2,7 +2,7 @@
 
 /// The purpose of a connection. It decides which timeouts can work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum Purpose {
     /// Every command has a timeout, and a silent server is noticed by it.
     Commands,
     /// A command may block for any time. The owner of the link watches the time.
@@ -15,7 +15,7 @@ pub(super) enum Role {
     Sentinel,
 }
 
-impl Role {
+impl Purpose {
     /// Whether nothing that is sent on it writes, so that a demoted server refuses nothing.
     pub(super) fn only_listens(self) -> bool {
         matches!(self, Self::Subscriber | Self::Tracker)
