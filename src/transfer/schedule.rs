@@ -47,7 +47,8 @@ const SPREAD: Duration = Duration::from_millis(500);
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Run this queue's transfer. It counts as running until [`TransferSchedule::finished`] or [`TransferSchedule::failed`].
+    /// Run this queue's transfer. It counts as running until [`TransferSchedule::finished`] or
+    /// [`TransferSchedule::failed`].
     Run(QueueId),
     /// Nothing before this time.
     Sleep(Instant),

@@ -53,7 +53,7 @@ pub(crate) async fn acknowledged_and_lost(
 /// Takes what is delivered around a failover.
 pub(crate) struct Taker<'a> {
     pub(crate) ready: &'a BlockingQueue<i64>,
-    /// It may come again: it was due before the promotion, because the machine is busy, and the old master may
+    /// It may come again: the machine is busy, so it was due before the promotion, and the old master may
     /// have delivered it without the new one knowing.
     pub(crate) again: Option<i64>,
 }

@@ -56,7 +56,8 @@ const RETRIES: usize = 1000;
 const STALLED: &str = "it has stalled";
 /// On a busy machine, it takes less,
 const BACK: Duration = Duration::from_secs(20);
-/// or if the machine is held up for longer, fewer looks than this. Otherwise, the test looks more often in that time.
+/// or if the machine is held up for longer, fewer looks than this. Otherwise, the test looks more often in
+/// that time.
 const LOOKS: usize = 300;
 
 impl Role {
