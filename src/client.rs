@@ -69,6 +69,7 @@ pub struct Client {
     conn: Conn,
 }
 
+/// # Connect
 impl Client {
     /// Connects with the default options.
     ///
@@ -164,7 +165,10 @@ impl Client {
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self { engine: self.engine.clone(), conn: self.conn.with_timeout(timeout) }
     }
+}
 
+/// # Queues
+impl Client {
     /// Returns a handle for the list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command
     /// is sent.
     ///
@@ -246,7 +250,10 @@ impl Client {
     pub fn delayed_queue<T: 'static>(&self, target: &BlockingQueue<T>) -> DelayedQueue<T> {
         DelayedQueue::new(target.queue(), target.codec().clone())
     }
+}
 
+/// # Look
+impl Client {
     /// Returns an [`Inspector`], which looks into any queue of the server with commands that only read. No
     /// command is sent.
     ///
@@ -307,7 +314,10 @@ impl Client {
     pub fn health(&self) -> Health {
         self.conn.counters().health(self.conn.is_connected(), self.conn.silent_for())
     }
+}
 
+/// # End
+impl Client {
     /// Stops taking, as the first of two phases of a shutdown: the service finishes the payloads that it has,
     /// and gets no more.
     ///

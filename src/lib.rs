@@ -130,12 +130,12 @@
 //! | `num-bigint-0-5` | no | conversions of types in `codec::java` to and from those of `num-bigint` 0.5 |
 //! | `bigdecimal-0-4` | no | conversions of types in `codec::java` to and from those of `bigdecimal` 0.4 |
 //! | `cron` | no | [`Schedule::cron`](delayed_queue::Schedule::cron): schedules by cron expressions in time zones |
-//! | `otel` | no | The trace of an offer by id travels with the job, for layers of `tracing-opentelemetry` 0.34 |
+//! | `tracing-opentelemetry-0-34` | no | The trace of an offer by id travels with the job, for layers of `tracing-opentelemetry` 0.34 |
 //! | `tower` | no | [`from_service`](worker::from_service): services of the `tower` crate as handlers of a [`Worker`] |
 //! | `tls` | no | `rediss://`, `rediss-sentinel://` and `rediss-cluster://` through rustls, by default with the system's root certificates |
 //! | `java` | no | the group `kryo`, `json-jackson`, `cbor-jackson`, `msgpack-jackson` |
 //! | `compression` | no | the group `lz4`, `snappy`, `zstd` |
-//! | `full` | no | all of the above, but for `otel` and the conversions (`uuid-1` and the like) |
+//! | `full` | no | all of the above, but for `tracing-opentelemetry-0-34` and the conversions (`uuid-1` and the like) |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// The examples of the documents, compiled with those of the API.

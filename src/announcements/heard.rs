@@ -25,7 +25,7 @@ pub(crate) struct Announced {
 struct Heard {
     /// When the first retry is due: epoch ms, by the server's clock, which the calls of the receiver tell.
     retry: Option<f64>,
-    cancelled: CancelRequests,
+    cancel_requests: CancelRequests,
 }
 
 /// Keeps a receiver informed for as long as it lives.
@@ -56,7 +56,7 @@ impl Announced {
     /// What was announced until now may be missing: a retry may be due, and jobs may be cancelled.
     pub(super) fn on_unheard(&self) {
         self.on_retry(0.0);
-        self.heard().cancelled.may_be_others = true;
+        self.heard().cancel_requests.may_be_others = true;
         self.cancelled.notify_one();
     }
 
@@ -69,10 +69,10 @@ impl Announced {
 
     pub(super) fn on_cancelled(&self, message: MessageId) {
         let mut heard = self.heard();
-        if heard.cancelled.messages.len() < MOST {
-            heard.cancelled.messages.insert(message);
+        if heard.cancel_requests.messages.len() < MOST {
+            heard.cancel_requests.messages.insert(message);
         } else {
-            heard.cancelled.may_be_others = true;
+            heard.cancel_requests.may_be_others = true;
         }
         drop(heard);
         self.cancelled.notify_one();
@@ -89,12 +89,12 @@ impl Announced {
     }
 
     /// Waits until messages are announced whose jobs somebody has asked to cancel. Cancel safe.
-    pub(crate) async fn cancelled(&self) -> CancelRequests {
+    pub(crate) async fn cancel_requests(&self) -> CancelRequests {
         loop {
             self.cancelled.notified().await;
-            let cancelled = std::mem::take(&mut self.heard().cancelled);
-            if cancelled.may_be_others || !cancelled.messages.is_empty() {
-                return cancelled;
+            let requests = std::mem::take(&mut self.heard().cancel_requests);
+            if requests.may_be_others || !requests.messages.is_empty() {
+                return requests;
             }
         }
     }

@@ -91,6 +91,7 @@ impl Default for ClientBuilder {
     }
 }
 
+/// # Server
 impl ClientBuilder {
     /// Sets the address of the server, of the sentinels that name it, or of servers of a cluster; see
     /// [`Client::connect`] for the forms. Default: `redis://localhost:6379`.
@@ -247,7 +248,10 @@ impl ClientBuilder {
         self.client_name = name.into();
         self
     }
+}
 
+/// # Names
+impl ClientBuilder {
     /// Sets a prefix for every queue name: the usual case of Redisson's `NameMapper`. Default: none, as in
     /// Redisson.
     ///
@@ -283,7 +287,10 @@ impl ClientBuilder {
         self.name_mapper = Arc::new(map);
         self
     }
+}
 
+/// # Timeouts
+impl ClientBuilder {
     /// Sets how long [`connect`](Self::connect) retries while no server answers (default 10 s, above zero).
     /// Services and their server often start together.
     ///
@@ -322,7 +329,10 @@ impl ClientBuilder {
         self.command_timeout = timeout.min(LONGEST);
         self
     }
+}
 
+/// # Transfer
+impl ClientBuilder {
     /// Sets whether this client transfers due entries (default true). Each queue needs at least one client
     /// that does, or a Redisson; several do not interfere with each other.
     ///
@@ -448,7 +458,10 @@ impl ClientBuilder {
         self.release_after = silence.into().map(|silence| silence.min(LONGEST));
         self
     }
+}
 
+/// # Writes
+impl ClientBuilder {
     /// Sets the maximum size of a payload in bytes (default 512 MiB minus the header of an entry). The
     /// default is the largest string that a server accepts with its default `proto-max-bulk-len`.
     /// `client-query-buffer-limit` limits it, too: 1 GiB by default.
@@ -506,7 +519,10 @@ impl ClientBuilder {
         self.replicas = Some(Replicas { count, timeout });
         self
     }
+}
 
+/// # Connect
+impl ClientBuilder {
     /// Connects and starts the background tasks.
     ///
     /// The client belongs to the Tokio runtime from which this is called, and ends with it.

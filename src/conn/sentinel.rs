@@ -52,7 +52,7 @@ pub(super) fn follow(group: Arc<Sentinels>, master: Master, shared: &Shared) -> 
                 // The sender is in this task.
                 Some(sentinel) = learned.recv() => {
                     if followed.len() < MOST && followed.insert(sentinel.clone()) {
-                        let sentinel = Followed {
+                        let sentinel = FollowedSentinel {
                             is_given: sentinels.contains(&sentinel),
                             options: options.at(&sentinel),
                             address: sentinel,
@@ -72,7 +72,7 @@ pub(super) fn follow(group: Arc<Sentinels>, master: Master, shared: &Shared) -> 
 }
 
 /// A sentinel that is followed.
-struct Followed {
+struct FollowedSentinel {
     address: Address,
     /// Whether the URL names it.
     is_given: bool,
@@ -83,7 +83,7 @@ struct Followed {
     shared: Shared,
 }
 
-impl Followed {
+impl FollowedSentinel {
     /// Returns when the sentinel is to be forgotten.
     async fn follow(self) -> Address {
         let mut answered = Instant::now();

@@ -270,7 +270,7 @@ impl Supervisor {
             established = establish(&self.here, self.purpose) => established,
             () = outdated(self.lead.as_ref()) => return Err(replaced()),
         };
-        established.map_err(|failure| match failure {
+        established.map_err(|why| match why {
             NotEstablished::Build(error) | NotEstablished::Connect(error) => self.cause(&error),
             NotEstablished::Silence => Cause::silence(),
         })

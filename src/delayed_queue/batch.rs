@@ -32,20 +32,20 @@ pub(super) struct OpenBatch<R, A> {
 #[derive(Debug)]
 struct Batch<R, A> {
     /// The channel to the task that sends next. A closed channel means that the task has sent.
-    requests: UnboundedSender<Asked<R, A>>,
+    requests: UnboundedSender<BatchRequest<R, A>>,
     /// Whether the task may have sent.
     sent: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
-pub(super) struct Asked<R, A> {
+pub(super) struct BatchRequest<R, A> {
     pub(super) what: R,
     pub(super) answer: oneshot::Sender<Result<A, OpError>>,
 }
 
 /// The requests of a batch, for its task.
 pub(super) struct Requests<R, A> {
-    requested: UnboundedReceiver<Asked<R, A>>,
+    requested: UnboundedReceiver<BatchRequest<R, A>>,
     sent: Arc<AtomicBool>,
 }
 
@@ -64,7 +64,7 @@ impl<R, A> OpenBatch<R, A> {
         start: impl FnOnce(Requests<R, A>),
     ) -> Result<A, OpError> {
         let (answer, mut receiver) = oneshot::channel();
-        let sent = self.push(Asked { what, answer }, start);
+        let sent = self.push(BatchRequest { what, answer }, start);
         let undriven = OpError::NotExecuted("the client's Tokio runtime does not run".into());
         let mut seen = self.steps.load(Ordering::Relaxed);
         let (ended, unsent) = loop {
@@ -94,7 +94,7 @@ impl<R, A> OpenBatch<R, A> {
     }
 
     /// Adds a request to the open batch. Returns whether that may have been sent.
-    fn push(&self, request: Asked<R, A>, start: impl FnOnce(Requests<R, A>)) -> Arc<AtomicBool> {
+    fn push(&self, request: BatchRequest<R, A>, start: impl FnOnce(Requests<R, A>)) -> Arc<AtomicBool> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let request = match &*open {
             Some(batch) => match batch.requests.send(request) {
@@ -115,7 +115,7 @@ impl<R, A> OpenBatch<R, A> {
 
 impl<R, A> Requests<R, A> {
     /// Closes the batch. Returns the requests that a caller waits for, in their order.
-    pub(super) async fn take(mut self) -> Vec<Asked<R, A>> {
+    pub(super) async fn take(mut self) -> Vec<BatchRequest<R, A>> {
         self.requested.close();
         let mut requests = Vec::with_capacity(self.requested.len());
         while self.requested.recv_many(&mut requests, usize::MAX).await > 0 {}

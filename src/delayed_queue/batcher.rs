@@ -37,7 +37,7 @@ const BYTES: usize = 1 << 18;
 
 /// A time and an entry. The answer says what the time counted from.
 type Offers = OpenBatch<(u64, Bytes), Stored>;
-type OfferRequest = batch::Asked<(u64, Bytes), Stored>;
+type OfferRequest = batch::BatchRequest<(u64, Bytes), Stored>;
 
 /// The offers to one queue that are about to be sent. Clones share them.
 #[derive(Clone, Debug)]

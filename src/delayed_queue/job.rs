@@ -137,6 +137,7 @@ impl<T: 'static> DelayedQueue<T> {
     }
 }
 
+/// # Look
 impl<T: 'static> Job<T> {
     /// Reads the job. `None` if it is not pending.
     ///
@@ -195,7 +196,10 @@ impl<T: 'static> Job<T> {
         let entry = op.optional_bytes(entry)?.unwrap_or_default();
         Ok(Some((at(due)?, at(offered)?, entry)))
     }
+}
 
+/// # Change
+impl<T: 'static> Job<T> {
     /// Removes the job, if it is pending; or, if it holds its id, whatever its state. If a handler has it,
     /// the message is removed when that handler returns or its lease ends, and is not delivered again; a
     /// handler that acknowledges it has done the job.
@@ -327,7 +331,10 @@ impl<T: 'static> Job<T> {
         op.on_head(op.optional_score(head)?);
         Ok(true)
     }
+}
 
+/// # State
+impl<T: 'static> Job<T> {
     /// The state of the job. If it does not hold its id ([`JobOffer::until_done`]), it is pending, or there
     /// is none.
     ///

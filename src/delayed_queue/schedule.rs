@@ -99,6 +99,7 @@ impl<T: 'static> DelayedQueue<T> {
     }
 }
 
+/// # Settings
 impl<T: 'static> Schedule<T> {
     /// Runs at equal intervals, 10 ms or more, counted from [`start`](Self::start) or from 1970. An interval
     /// of a day runs at midnight UTC. A fraction of a millisecond is rounded up.
@@ -240,7 +241,10 @@ impl<T: 'static> Schedule<T> {
         self.no_overlap = Some(overlap);
         self
     }
+}
 
+/// # Store and read
+impl<T: 'static> Schedule<T> {
     /// Stores the schedule with the payload of its runs, and the next run. Returns when that is; `None` if
     /// the schedule is paused, or if there are no more runs. For an equal schedule, that is the stored run,
     /// which may be due already.
@@ -362,7 +366,10 @@ impl<T: 'static> Schedule<T> {
         let runs = std::iter::successors(first, |run| rule.next(*run));
         Ok(runs.take(count.min(MOST_RUNS)).map(time::from_epoch_millis).collect())
     }
+}
 
+/// # Pause, remove, trigger
+impl<T: 'static> Schedule<T> {
     /// Stops the runs, in all processes, until [`resume`](Self::resume). Withdraws the stored run, unless its
     /// job was replaced by its id. Returns false if there is no such schedule. The pause outlives all
     /// processes. Costs a scan of the ordered list, as [`Job::cancel`](crate::delayed_queue::Job::cancel)

@@ -188,6 +188,6 @@ fn member_of(lease: &Scored) -> Option<Member> {
     lease.member[..].try_into().ok().map(Member)
 }
 
-fn id_of(member: &Scored) -> Option<MessageId> {
-    member.member[..].try_into().ok().map(MessageId)
+fn id_of(scored: &Scored) -> Option<MessageId> {
+    scored.member[..].try_into().ok().map(MessageId)
 }

@@ -10,7 +10,6 @@ use super::look::Look;
 use crate::conn::{Command, Reply};
 use crate::delayed_queue::StoredSchedule;
 use crate::error::{Error, Result};
-use crate::recurrence::State;
 use crate::schedules::{Named, run_of};
 
 /// Where the id of the message begins in the field of a job: src/scripts/parts/field.lua.
@@ -18,16 +17,17 @@ const MESSAGE: usize = 13;
 /// How many runs one command asks for.
 const PAGE: usize = 1000;
 
-impl<T> From<&StoredSchedule<T>> for Cursor {
-    fn from(schedule: &StoredSchedule<T>) -> Self {
-        Self(Inner::Name(Bytes::copy_from_slice(schedule.name.as_bytes())))
+impl<T> From<&(String, Result<StoredSchedule<T>>)> for Cursor {
+    fn from((name, _): &(String, Result<StoredSchedule<T>>)) -> Self {
+        Self(Inner::Name(Bytes::copy_from_slice(name.as_bytes())))
     }
 }
 
 impl Inspector {
     /// Reads up to `max` schedules in the order of their names, with the payloads that they offer. A
-    /// schedule that cannot be read is an error. Each call reads all names. `is_running` may be true for up
-    /// to a minute after a run was taken by [`take`](crate::BlockingQueue::take) or a Java service.
+    /// schedule that cannot be read has its name and the error. Each call reads all names. `is_running` may
+    /// be true for up to a minute after a run was taken by [`take`](crate::BlockingQueue::take) or a Java
+    /// service.
     ///
     /// # Errors
     /// As [`in_flight`](Self::in_flight).
@@ -38,8 +38,11 @@ impl Inspector {
     /// # Examples
     /// ```no_run
     /// # async fn example(inspector: redelay::inspector::Inspector) -> redelay::Result<()> {
-    /// for schedule in inspector.schedules("reports", None, 100).await?.into_iter().flatten() {
-    ///     println!("{}: {}, next {:?}", schedule.name, schedule.text, schedule.next_run);
+    /// for (name, schedule) in inspector.schedules("reports", None, 100).await? {
+    ///     match schedule {
+    ///         Ok(schedule) => println!("{name}: {}, next {:?}", schedule.text, schedule.next_run),
+    ///         Err(error) => println!("{name}: {error}"),
+    ///     }
     /// }
     /// # Ok(())
     /// # }
@@ -49,7 +52,7 @@ impl Inspector {
         queue: impl AsRef<[u8]>,
         after: Option<Cursor>,
         max: usize,
-    ) -> Result<Vec<Result<StoredSchedule<Bytes>>>> {
+    ) -> Result<Vec<(String, Result<StoredSchedule<Bytes>>)>> {
         let look = self.look("schedules", queue);
         let [names, records] = look.keys.schedules();
         let after = match after {
@@ -65,22 +68,25 @@ impl Inspector {
         let contents = look.all_values(&records, &fields).await?;
         let schedules = named.into_iter().zip(contents).filter_map(|((name, score), bytes)| {
             let named = Named::new(name, score, bytes);
-            match named.state() {
-                Ok(state) => Some(Ok((named.name, state?))),
-                Err(why) => {
-                    let name = String::from_utf8_lossy(&named.name);
-                    Some(Err(Error::invalid(format!("reading the schedule `{name}`"), why)))
-                }
-            }
+            let state = named.state().transpose()?;
+            Some((named.name, state))
         });
-        let schedules: Vec<Result<_>> = schedules.collect();
-        let runs = schedules.iter().flatten().filter_map(|(name, state)| run_of(name, &state.record));
+        let schedules: Vec<_> = schedules.collect();
+        let runs = schedules.iter().filter_map(|(name, state)| run_of(name, &state.as_ref().ok()?.record));
         let running = look.unfinished(&runs.collect::<Vec<_>>()).await?;
-        let stored = |(name, state): (Bytes, State)| {
-            let is_running = run_of(&name, &state.record).is_some_and(|run| running.contains(&run));
-            StoredSchedule::new(&name, state.record.payload.clone(), state, is_running)
-        };
-        Ok(schedules.into_iter().map(|read| read.map(stored)).collect())
+        let mut read = Vec::with_capacity(schedules.len());
+        for (bytes, state) in schedules {
+            let name = String::from_utf8_lossy(&bytes).into_owned();
+            let schedule = match state {
+                Ok(state) => {
+                    let is_running = run_of(&bytes, &state.record).is_some_and(|run| running.contains(&run));
+                    Ok(StoredSchedule::new(&bytes, state.record.payload.clone(), state, is_running))
+                }
+                Err(why) => Err(Error::invalid(format!("reading the schedule `{name}`"), why)),
+            };
+            read.push((name, schedule));
+        }
+        Ok(read)
     }
 }
 

@@ -12,7 +12,7 @@ use super::waiter::{Wait, Waiter, WaiterId};
 
 /// What takers send to the pops task.
 #[derive(Debug)]
-pub(super) enum TakerEvent {
+pub(super) enum TakerRequest {
     Join(Kind, WaiterId, Waiter),
     Leave(Kind, WaiterId),
     Expire(Kind, WaiterId),
@@ -31,7 +31,7 @@ struct Unseen {
     /// Takers, in the order in which they began.
     takers: BTreeMap<WaiterId, (Kind, Waiter)>,
     /// What became of takers that the task has seen.
-    changes: VecDeque<TakerEvent>,
+    changes: VecDeque<TakerRequest>,
     closed: bool,
 }
 
@@ -52,7 +52,7 @@ impl Mailbox {
         let mut unseen = self.unseen();
         match unseen.takers.get_mut(&id) {
             Some((_, waiter)) => waiter.wait = Wait::Expired,
-            None => self.changed(unseen, TakerEvent::Expire(kind.clone(), id)),
+            None => self.changed(unseen, TakerRequest::Expire(kind.clone(), id)),
         }
     }
 
@@ -63,11 +63,11 @@ impl Mailbox {
         match taker {
             // Wakers of others run when it is dropped.
             Some(_) => drop(unseen),
-            None => self.changed(unseen, TakerEvent::Leave(kind.clone(), id)),
+            None => self.changed(unseen, TakerRequest::Leave(kind.clone(), id)),
         }
     }
 
-    fn changed(&self, mut unseen: MutexGuard<'_, Unseen>, change: TakerEvent) {
+    fn changed(&self, mut unseen: MutexGuard<'_, Unseen>, change: TakerRequest) {
         if !unseen.closed {
             unseen.changes.push_back(change);
             drop(unseen);
@@ -81,14 +81,14 @@ impl Mailbox {
     }
 
     /// The next requests, at most this many.
-    pub(super) fn take(&self, most: usize) -> Vec<TakerEvent> {
+    pub(super) fn take(&self, most: usize) -> Vec<TakerRequest> {
         let mut unseen = self.unseen();
         let changes = unseen.changes.len().min(most);
         let mut requests: Vec<_> = unseen.changes.drain(..changes).collect();
         while requests.len() < most
             && let Some((id, (kind, waiter))) = unseen.takers.pop_first()
         {
-            requests.push(TakerEvent::Join(kind, id, waiter));
+            requests.push(TakerRequest::Join(kind, id, waiter));
         }
         if !(unseen.takers.is_empty() && unseen.changes.is_empty()) {
             self.arrived.notify_one();
@@ -130,9 +130,9 @@ mod tests {
 
     fn seen(mailbox: &Mailbox, most: usize) -> Vec<String> {
         let name = |request| match request {
-            TakerEvent::Join(_, id, waiter) => format!("{id} joins: {:?}", waiter.wait),
-            TakerEvent::Leave(_, id) => format!("{id} leaves"),
-            TakerEvent::Expire(_, id) => format!("{id} expires"),
+            TakerRequest::Join(_, id, waiter) => format!("{id} joins: {:?}", waiter.wait),
+            TakerRequest::Leave(_, id) => format!("{id} leaves"),
+            TakerRequest::Expire(_, id) => format!("{id} expires"),
         };
         mailbox.take(most).into_iter().map(name).collect()
     }

@@ -19,7 +19,7 @@ use super::blocked_lists::BlockedLists;
 use super::calls::{self, BlockingPop, Return};
 use super::dispatcher::{Action, Dispatcher, PopOutcome, Tier, TryPop};
 use super::kind::{End, Kind};
-use super::mailbox::{Mailbox, TakerEvent};
+use super::mailbox::{Mailbox, TakerRequest};
 use super::of_kind::{Kinds, PopsOfKind};
 use super::parked::Parked;
 use super::popped::Payloads;
@@ -171,7 +171,7 @@ impl Task {
                 changed.extend(self.on_unread(popped));
             }
             let requests = self.mailbox.take(A_TURN);
-            self.several &= !requests.iter().any(|request| matches!(request, TakerEvent::Join(..)));
+            self.several &= !requests.iter().any(|request| matches!(request, TakerRequest::Join(..)));
             for request in requests {
                 changed.extend(self.serve(request));
             }
@@ -181,19 +181,19 @@ impl Task {
         self.finish().await;
     }
 
-    fn serve(&mut self, request: TakerEvent) -> Option<Kind> {
+    fn serve(&mut self, request: TakerRequest) -> Option<Kind> {
         match request {
-            TakerEvent::Join(kind, id, waiter) => {
+            TakerRequest::Join(kind, id, waiter) => {
                 let pops = self.pops_of(&kind);
                 let has_several = pops.join(id, waiter);
                 self.several |= has_several;
                 Some(kind)
             }
-            TakerEvent::Leave(kind, id) => {
+            TakerRequest::Leave(kind, id) => {
                 self.kinds.get_mut(&kind)?.dispatcher.leave(id);
                 Some(kind)
             }
-            TakerEvent::Expire(kind, id) => {
+            TakerRequest::Expire(kind, id) => {
                 let conn = self.conn.in_slot(kind.slot(&self.conn));
                 self.kinds.get_mut(&kind)?.expire(id, &conn);
                 Some(kind)

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{LastAnswer, Report, Settings, Turn};
 use super::pace::Pace;
-use super::plan::{LONGEST_ROUND_TRIP, Wanted};
+use super::plan::{LONGEST_ROUND_TRIP, ReceiveDemand};
 use super::waiting::Waiting;
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
 use crate::pacing::pause_after;
@@ -28,8 +28,8 @@ const SILENT: Duration = Duration::from_secs(2);
 
 pub(super) struct InFlight {
     shared: Arc<Shared>,
-    calls: FuturesUnordered<BoxFuture<'static, (Caller, Answered)>>,
-    idle: Vec<Caller>,
+    calls: FuturesUnordered<BoxFuture<'static, (CallingReceiver, Answered)>>,
+    idle: Vec<CallingReceiver>,
     /// The messages that these calls are to claim.
     claiming: usize,
     /// The token of the last call.
@@ -49,7 +49,7 @@ struct Shared {
 }
 
 /// A receiver, as the server sees it. It makes one call at a time.
-struct Caller {
+struct CallingReceiver {
     id: Bytes,
     /// A try of a call was lost, and may still arrive.
     lost: bool,
@@ -58,7 +58,7 @@ struct Caller {
 /// A call that has ended.
 pub(super) struct Answered {
     pub(super) turn: Turn,
-    pub(super) demand: Wanted,
+    pub(super) demand: ReceiveDemand,
     /// When the first try was sent. The server may count from then on.
     pub(super) sent: Instant,
     /// It was sent more than once.
@@ -129,8 +129,8 @@ impl InFlight {
         if self.pace.is_slow() { self.shared.conn.command_timeout() } else { SILENT }
     }
 
-    pub(super) fn begin(&mut self, turn: Turn, demand: Wanted) {
-        let new = || Caller { id: Bytes::copy_from_slice(&id::new()), lost: false };
+    pub(super) fn begin(&mut self, turn: Turn, demand: ReceiveDemand) {
+        let new = || CallingReceiver { id: Bytes::copy_from_slice(&id::new()), lost: false };
         let caller = self.idle.pop().unwrap_or_else(new);
         self.token = id::new();
         self.claiming += turn.scope.most;
@@ -191,13 +191,13 @@ impl Shared {
     /// more time.
     async fn make(
         self: Arc<Self>,
-        mut caller: Caller,
+        mut caller: CallingReceiver,
         token: [u8; 16],
         turn: Turn,
-        demand: Wanted,
+        demand: ReceiveDemand,
         last: Option<LastAnswer>,
         is_slow: bool,
-    ) -> (Caller, Answered) {
+    ) -> (CallingReceiver, Answered) {
         let sent = Instant::now();
         let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings, last);
         let settlements = turn.settlements();

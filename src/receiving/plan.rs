@@ -8,7 +8,7 @@
 //! waits for the next payload.
 //!
 //! ```text
-//! What is ready   (`content`)
+//! What is ready   (`backlog`)
 //!
 //!   +---------+  none is left              +-------+
 //!   | Unknown | -------------------------> | Empty |  a receive that waits: a blocked pop
@@ -52,7 +52,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(crate) use terms::{Blocked, Consequences, News, Scope, Step, View, Wake, Wanted};
+pub(crate) use terms::{Blocked, Consequences, News, ReceiveDemand, Scope, Step, View, Wake};
 
 use crate::pacing::{jittered_with, pause_after_with};
 
@@ -98,7 +98,7 @@ enum Backlog {
 pub(crate) struct Plan {
     /// The length of its leases.
     lease: Duration,
-    content: Backlog,
+    backlog: Backlog,
     /// A payload may be in the inbox that was moved there for this receiver.
     woken: bool,
     /// The next call looks at retries first, if it claims only one message.
@@ -137,7 +137,7 @@ impl Plan {
     pub(crate) fn new(lease: Duration, now: Instant, seed: u64) -> Self {
         Self {
             lease,
-            content: Backlog::Unknown,
+            backlog: Backlog::Unknown,
             woken: false,
             retries_first: false,
             next_call: now,
@@ -159,7 +159,7 @@ impl Plan {
     }
 
     /// What to do now. Each step is returned once, and is carried out before the next one is asked for.
-    pub(crate) fn next(&mut self, now: Instant, demand: Wanted, view: View) -> Step {
+    pub(crate) fn next(&mut self, now: Instant, demand: ReceiveDemand, view: View) -> Step {
         if view.settles || self.may_call(demand, view) {
             self.idle_since = (demand.messages == 0).then(|| self.idle_since.unwrap_or(now));
             if demand.at_once && !self.may_claim(now, view) {
@@ -187,7 +187,7 @@ impl Plan {
     /// Whether a call may be made beside those that are on their way: only if there is so much to do that it
     /// saves time. A receive of many ends with what the first call brings, so a second one might claim what
     /// nobody waits for.
-    pub(crate) fn may_call(&self, demand: Wanted, view: View) -> bool {
+    pub(crate) fn may_call(&self, demand: ReceiveDemand, view: View) -> bool {
         let saves_time =
             || self.pause_until.is_none() && demand.one_each && wanted(demand, view) >= WORTH_A_CALL;
         view.calls == 0 || self.follows_receives(view.calls) && saves_time()
@@ -195,7 +195,7 @@ impl Plan {
 
     /// Whether another receive may be a reason for a call while this number of calls is on its way.
     pub(crate) fn follows_receives(&self, calls: usize) -> bool {
-        calls == 0 || calls < MOST_CALLS && self.content == Backlog::Left
+        calls == 0 || calls < MOST_CALLS && self.backlog == Backlog::Left
     }
 
     /// Whether messages may be claimed. What is settled makes room for more.
@@ -204,13 +204,13 @@ impl Plan {
     }
 
     /// What the next call does, if there is a reason for one.
-    fn scope(&self, now: Instant, demand: Wanted, view: View) -> Option<Scope> {
+    fn scope(&self, now: Instant, demand: ReceiveDemand, view: View) -> Option<Scope> {
         let (wanted, may_claim) = (wanted(demand, view), self.may_claim(now, view));
         let is_due = self.next_call <= now;
         let may_find = self.woken
             || demand.at_once
             || is_due
-            || self.content != Backlog::Empty
+            || self.backlog != Backlog::Empty
             || self.retry_at.is_some_and(|retry| retry <= now);
         let claims = wanted > 0 && may_claim && may_find;
         let empties = self.woken && (demand.messages == 0 || self.hold && !may_claim);
@@ -227,8 +227,8 @@ impl Plan {
     }
 
     /// How many of the wanted messages a call claims.
-    fn most(&self, demand: Wanted, wanted: usize, view: View) -> usize {
-        let shares = self.content == Backlog::Left && demand.one_each;
+    fn most(&self, demand: ReceiveDemand, wanted: usize, view: View) -> usize {
+        let shares = self.backlog == Backlog::Left && demand.one_each;
         // Two calls share a backlog.
         let share = if shares && demand.messages >= MOST_CALLS * WORTH_A_CALL {
             demand.messages.div_ceil(MOST_CALLS)
@@ -254,7 +254,7 @@ impl Plan {
     }
 
     fn may_block(&self, now: Instant) -> bool {
-        self.content == Backlog::Empty
+        self.backlog == Backlog::Empty
             && !self.closed
             && now >= self.may_block_at
             && self.pause_until.is_none_or(|until| until <= now)
@@ -266,7 +266,7 @@ impl Plan {
     }
 
     /// The first time that is a reason for a step.
-    fn wakes_at(&self, demand: Wanted, view: View) -> Instant {
+    fn wakes_at(&self, demand: ReceiveDemand, view: View) -> Instant {
         let mut at = self.next_call;
         if demand.messages > 0 {
             // During a pause, neither a retry nor anything else is a reason to look.
@@ -274,7 +274,7 @@ impl Plan {
             at = at.min(self.retry_at.map_or(at, |retry| retry.max(self.pause_until.unwrap_or(retry))));
             if view.blocked == Blocked::No && !self.closed {
                 at = at.min(pause.max(self.may_block_at));
-            } else if self.pause_until.is_some() && self.content == Backlog::Unknown {
+            } else if self.pause_until.is_some() && self.backlog == Backlog::Unknown {
                 at = at.min(pause);
             }
         } else if let (Blocked::Waits, Some(since)) = (view.blocked, self.idle_since) {
@@ -318,7 +318,7 @@ impl Plan {
         }
         if scope.most == 0 {
             if scope.empty_inbox {
-                self.content = Backlog::Unknown;
+                self.backlog = Backlog::Unknown;
             }
             return consequences;
         }
@@ -331,7 +331,7 @@ impl Plan {
         self.hold = news.hold.is_some();
         // Receivers of other processes do not look at the same time.
         self.pause_until = news.hold.map(|hold| now + hold.mul_f64(1.0 + self.random.f64() / 50.0));
-        self.content = match (self.hold, news.left) {
+        self.backlog = match (self.hold, news.left) {
             (true, _) => Backlog::Unknown,
             (false, true) => Backlog::Left,
             (false, false) => Backlog::Empty,
@@ -352,7 +352,7 @@ impl Plan {
         // What was refused may be to take messages back.
         self.next_call = self.next_call.max(until);
         self.refusals = self.refusals.saturating_add(1);
-        self.content = Backlog::Unknown;
+        self.backlog = Backlog::Unknown;
         !std::mem::replace(&mut self.is_failing, true)
     }
 
@@ -362,13 +362,13 @@ impl Plan {
             Wake::Moved(moved) => {
                 self.woken |= moved;
                 if !ending {
-                    self.content = Backlog::Unknown;
+                    self.backlog = Backlog::Unknown;
                 }
                 self.may_block_at = now;
             }
             // The receiver asks instead.
             Wake::Refused => {
-                self.content = Backlog::Unknown;
+                self.backlog = Backlog::Unknown;
                 self.may_block_at = now + jittered_with(ASK, self.random.f64());
             }
             Wake::Unknown => self.woken = true,
@@ -412,7 +412,7 @@ impl Plan {
     /// There are no more receives.
     pub(crate) fn close(&mut self) {
         self.closed = true;
-        self.content = Backlog::Unknown;
+        self.backlog = Backlog::Unknown;
         // A payload may have been moved for a receive that has ended.
         self.woken = true;
     }
@@ -428,7 +428,7 @@ impl Plan {
 }
 
 /// The messages that no call on its way is to claim.
-fn wanted(demand: Wanted, view: View) -> usize {
+fn wanted(demand: ReceiveDemand, view: View) -> usize {
     demand.messages.saturating_sub(view.claiming)
 }
 

@@ -14,7 +14,7 @@ use super::call::{Report, Settings, Turn};
 use super::deliveries::Deliveries;
 use super::forward::Forwarding;
 use super::in_flight::{Answered, InFlight, NoAnswer};
-use super::plan::{Blocked, Plan, Scope, Step, View, Wake, Wanted};
+use super::plan::{Blocked, Plan, ReceiveDemand, Scope, Step, View, Wake};
 use super::waiting::Waiting;
 use crate::agreement::Pair;
 use crate::announcements::Announced;
@@ -109,7 +109,7 @@ impl Task {
         let (waiting, announced) = (self.waiting.clone(), self.announced.clone());
         // These futures are kept between rounds, because registering a new waiter in each round costs more.
         let mut changed = pin!(waiting.changed());
-        let (mut retry, mut cancelled) = (pin!(announced.retry()), pin!(announced.cancelled()));
+        let (mut retry, mut cancelled) = (pin!(announced.retry()), pin!(announced.cancel_requests()));
         let mut closing = pin!(self.pops.stopping().clone().cancelled_owned());
         let (mut ending, mut stopping) = (pin!(end.cancelled()), pin!(stop.cancelled()));
         let mut timer = pin!(sleep_until(Instant::now()));
@@ -136,7 +136,7 @@ impl Task {
                     self.plan.on_announced(Instant::now(), at);
                 }
                 messages = &mut cancelled => {
-                    cancelled.set(announced.cancelled());
+                    cancelled.set(announced.cancel_requests());
                     self.deliveries.cancel(messages);
                 }
                 () = self.deliveries.confirmed() => {}
@@ -178,7 +178,7 @@ impl Task {
     }
 
     /// What to do now, and the demand for which this was decided.
-    fn next_step(&mut self, has_answered: bool) -> (Step, Wanted) {
+    fn next_step(&mut self, has_answered: bool) -> (Step, ReceiveDemand) {
         let (now, mut demand) = (Instant::now(), self.waiting.demand());
         // Receives that do not wait may come as fast as they are answered. What is to be settled does not
         // wait for them, and they have notified the task.
@@ -201,7 +201,7 @@ impl Task {
         (self.plan.next(now, demand, view), demand)
     }
 
-    fn begin(&mut self, scope: Scope, demand: Wanted) {
+    fn begin(&mut self, scope: Scope, demand: ReceiveDemand) {
         if scope.most > 0 {
             // If the notice of a change was lost, the server tells of none until the list is read again.
             self.parked.take_if(|parked| matches!(parked.wake, PendingWake::Changed(_)));
@@ -338,7 +338,7 @@ impl Task {
     }
 
     /// The server refuses to claim.
-    fn on_refused(&mut self, error: OpError, demand: Wanted) {
+    fn on_refused(&mut self, error: OpError, demand: ReceiveDemand) {
         if self.plan.on_refused(Instant::now()) {
             self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
             events::receives_failing(&self.keys, &error);

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use super::claim::{Claimed, Settled, Settlement, ToSettle};
-use super::plan::Wanted;
+use super::plan::ReceiveDemand;
 use crate::conn::OpError;
 use crate::outbox::{Held, Outbox};
 
@@ -149,9 +149,9 @@ impl Waiting {
         self.lists().receives.len() > 1
     }
 
-    pub(super) fn demand(&self) -> Wanted {
+    pub(super) fn demand(&self) -> ReceiveDemand {
         let lists = self.lists();
-        let mut demand = Wanted { before: lists.next, one_each: true, ..Wanted::default() };
+        let mut demand = ReceiveDemand { before: lists.next, one_each: true, ..ReceiveDemand::default() };
         for receive in lists.receives.values() {
             demand.messages = demand.messages.saturating_add(receive.most);
             demand.one_each &= receive.most == 1;

@@ -51,7 +51,7 @@ struct OfClient {
     transferring: AtomicU64,
     /// What the servers say of themselves.
     servers: Mutex<BTreeMap<String, OfServer>>,
-    queues: Mutex<PerQueue>,
+    queues: Mutex<OfQueues>,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ struct OfServer {
 
 /// The counters of the queues that still have a handle.
 #[derive(Debug, Default)]
-struct PerQueue {
+struct OfQueues {
     known: HashMap<Keys, Weak<QueueCounters>>,
     /// At this number of queues, those without a handle are removed from the map.
     most: usize,

@@ -89,7 +89,7 @@ async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
             })
         });
         let SchedulesSeen { is_empty, next, failed } = match look {
-            Ok(look) => look,
+            Ok(seen) => seen,
             Err(OpError::Server(why)) => SchedulesSeen {
                 failed: Some((String::new(), why)),
                 next: Some(REFUSED),
@@ -137,7 +137,7 @@ struct SchedulesSeen {
 
 /// Stores what follows each run that is due.
 async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<SchedulesSeen, OpError> {
-    let mut look = SchedulesSeen::default();
+    let mut seen = SchedulesSeen::default();
     // Those that cannot run keep their places in the order.
     let mut skip = 0;
     let mut has_agreed = false;
@@ -147,14 +147,14 @@ async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<SchedulesSee
             Pair::Schedules.agree(conn, keys).await?;
             continue;
         }
-        look.is_empty = skip == 0 && schedules.is_empty();
+        seen.is_empty = skip == 0 && schedules.is_empty();
         let first = schedules.first().and_then(|schedule| schedule.next);
         let is_due = |schedule: &Named| schedule.next.is_some_and(|next| next <= now);
         let mut due: Vec<Named> = schedules.into_iter().take_while(is_due).collect();
         if due.is_empty() {
             let wait = first.map(|next| Duration::from_millis(next - now));
-            look.next = [look.next, wait].into_iter().flatten().min();
-            return Ok(look);
+            seen.next = [seen.next, wait].into_iter().flatten().min();
+            return Ok(seen);
         }
         // Other clients have read the same page. In another order, each has some of the work.
         fastrand::shuffle(&mut due);
@@ -171,7 +171,7 @@ async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<SchedulesSee
                 }
                 Err(NotStored::Connection(error)) => return Err(error),
                 Err(NotStored::Refused(why)) => {
-                    look.next = Some(REFUSED);
+                    seen.next = Some(REFUSED);
                     why
                 }
                 Err(NotStored::Unreadable(why)) => why,
@@ -180,10 +180,10 @@ async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<SchedulesSee
             if now - schedule.next.unwrap_or(now) >= OVERDUE {
                 let name = String::from_utf8_lossy(&schedule.name).into_owned();
                 // The same one in each look, whatever the order.
-                look.failed = look.failed.take().into_iter().chain([(name, why)]).min();
+                seen.failed = seen.failed.take().into_iter().chain([(name, why)]).min();
             } else {
                 // Another client may be able to run it. If none does, it is reported.
-                look.next = Some(Duration::from_millis(OVERDUE));
+                seen.next = Some(Duration::from_millis(OVERDUE));
             }
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct Source<T> {
 }
 
 /// A message, or why there is none, and the name of its queue.
-pub(super) type Next<'a, T> = (&'a Arc<str>, Result<Delivery<T>>);
+pub(super) type NextMessage<'a, T> = (&'a Arc<str>, Result<Delivery<T>>);
 
 /// The error for a setting out of its range.
 pub(super) fn invalid(reason: impl Into<String>) -> Error {
@@ -72,7 +72,7 @@ impl<T: 'static> Source<T> {
     }
 
     /// Waits for the next message. Cancel safe.
-    pub(super) async fn next(&self) -> Next<'_, T> {
+    pub(super) async fn next(&self) -> NextMessage<'_, T> {
         if let [(name, receiver, _)] = &self.receivers[..] {
             return (name, receiver.receive().await);
         }

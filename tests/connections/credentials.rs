@@ -30,7 +30,7 @@ fn address(server: &Server) -> String {
 }
 
 async fn works(builder: ClientBuilder) {
-    let client = builder.connect_timeout(MINUTE).connect().await.expect("a connection");
+    let client = builder.connect_timeout(10 * MINUTE).connect().await.expect("a connection");
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
     delayed.offer(&"a".to_owned(), ms(20)).await.expect("an offer");
@@ -166,7 +166,7 @@ async fn a_password_that_rotates() {
 async fn a_password_that_the_server_accepts_only_later() {
     let server = server_with("new");
     let vault = Vault::with("old");
-    let connecting = tokio::spawn(vault.builder(&server).connect_timeout(MINUTE).connect());
+    let connecting = tokio::spawn(vault.builder(&server).connect_timeout(10 * MINUTE).connect());
     until_async("refused", || async { vault.asked.load(Relaxed) >= 3 }).await;
     vault.set("new");
     connecting.await.unwrap().expect("a connection");
@@ -199,7 +199,7 @@ async fn a_provider_that_fails() {
     assert_eq!(error.source().expect("a source").to_string(), "the vault is sealed");
     assert!(failures.swap(0, Relaxed) > 1, "it was retried");
 
-    let client = failing(3).connect_timeout(MINUTE).connect().await.expect("a connection");
+    let client = failing(3).connect_timeout(10 * MINUTE).connect().await.expect("a connection");
     // It fails again at the reconnection.
     let ready = client.blocking_queue("q", codec::Long);
     failures.store(0, Relaxed);

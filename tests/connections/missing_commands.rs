@@ -106,7 +106,7 @@ async fn errors_name_the_command_that_is_missing() {
         proxy.rewrite_commands(format!("{word}\r\n"), format!("{to}\r\n"));
         server.flush_scripts();
         let connected =
-            Client::builder().url(proxy.url()).connect_timeout(MINUTE).transfer(false).connect().await;
+            Client::builder().url(proxy.url()).connect_timeout(10 * MINUTE).transfer(false).connect().await;
         let client = match connected {
             Ok(client) => client,
             Err(error) => {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The library that this program was built with, and the folder of what it needs.
+/// The newest library before this program, which was built with it, and the folder of what it needs.
 fn library() -> (PathBuf, PathBuf) {
     let program = std::env::current_exe().expect("the path of this program");
     let folder = program.parent().expect("a folder").to_owned();
@@ -13,7 +13,8 @@ fn library() -> (PathBuf, PathBuf) {
         name.starts_with("libredelay-") && name.ends_with(".rlib")
     };
     let built = |file: &PathBuf| file.metadata().and_then(|file| file.modified()).expect("its time");
-    (files.filter(is_library).max_by_key(built).expect("a library"), folder)
+    let is_older = |file: &PathBuf| built(file) <= built(&program);
+    (files.filter(is_library).filter(is_older).max_by_key(built).expect("a library"), folder)
 }
 
 /// The errors of a function that has a queue `orders`.
@@ -41,8 +42,8 @@ fn errors(body: &str) -> String {
 
 #[track_caller]
 fn has(errors: &str, words: &[&str]) {
-    for words in words {
-        assert!(errors.contains(words), "no `{words}`: {errors}");
+    for word in words {
+        assert!(errors.contains(word), "no `{word}`: {errors}");
     }
 }
 

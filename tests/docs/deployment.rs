@@ -101,7 +101,7 @@ async fn a_user_of_the_sentinels() {
     sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(["ACL", "DELUSER", "billing"])));
     sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(&user)));
     let builder = Client::builder().url(group.url()).sentinel_credentials("billing", "secret");
-    let client = builder.connect_timeout(MINUTE).connect().await.unwrap();
+    let client = builder.connect_timeout(10 * MINUTE).connect().await.unwrap();
     for sentinel in sentinels {
         until_async("it has subscribed", || async {
             let clients: String = sentinel.get(["CLIENT", "LIST"]);

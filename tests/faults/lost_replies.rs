@@ -51,7 +51,7 @@ async fn lose_replies(proxy: &Proxy, mut done: impl FnMut() -> bool) {
     proxy.hold_replies(false);
 }
 
-/// What was popped is confirmed, and the reply to that has arrived.
+/// Waits until what was popped is confirmed, and the reply to that has arrived.
 async fn nothing_else_is_sent(ready: &BlockingQueue<i64>) {
     until_async("nothing else is sent", || async { ready.unconfirmed_pops(ms(0)).len().await.unwrap() == 0 })
         .await;

@@ -78,6 +78,8 @@ async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread()
         server.cmd(["RPUSH", "q", "b", "c"]);
         woken(&mut poll).await;
         until_async("the pop is confirmed", || async { unconfirmed() == 0 }).await;
+        // No test of the connection is under way, whose end would end the shutdown, too.
+        ready.len().await.unwrap();
         (take, poll)
     })
     .await;

@@ -14,7 +14,7 @@ const END: &str = "end";
 #[ignore = "a part of another test, in a process of its own"]
 async fn works_until_a_signal() {
     let url = std::env::var("URL").expect("started by a test");
-    let client = Client::builder().url(url).connect_timeout(MINUTE).connect().await.unwrap();
+    let client = Client::builder().url(url).connect_timeout(10 * MINUTE).connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
     let end = client.blocking_queue::<i64>(END, codec::Long);
     let handler = move |_: i64| {

@@ -300,7 +300,7 @@ fn builder_of(member: &Member, url: &str) -> ClientBuilder {
     let builder = Client::builder()
         .url(url)
         .client_name(member.name)
-        .connect_timeout(MINUTE)
+        .connect_timeout(10 * MINUTE)
         .command_timeout(member.command_timeout);
     let builder = builder.transfer(member.moves).transfer_batch(member.batch).transfer_budget(member.budget);
     let mut builder = builder.sweep_interval(member.sweep_interval);

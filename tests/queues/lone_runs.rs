@@ -190,7 +190,7 @@ async fn nothing_is_stored_ahead_and_a_triggered_run_holds_its_id() {
     // It is not done.
     assert!(!rare.trigger().await.unwrap());
     let listed = runs.delayed.schedules().read(None, 9).await.unwrap().remove(0).1.unwrap();
-    let inspected = runs.client.inspector().schedules("q", None, 9).await.unwrap().remove(0).unwrap();
+    let inspected = runs.client.inspector().schedules("q", None, 9).await.unwrap().remove(0).1.unwrap();
     assert!(listed == stored && inspected.is_running && inspected.last_run == stored.last_run);
     assert!(runs.delayed.job(&*id).cancel().await.unwrap().is_removed());
     assert!(!runs.stored().await.is_running && rare.trigger().await.unwrap());
@@ -205,7 +205,7 @@ async fn an_inspector_tells_a_dead_run_from_one_in_flight() {
     assert!(rare.trigger().await.unwrap());
     let running = runs.receive().await;
     let inspector = runs.client.inspector();
-    let seen = async || inspector.schedules("q", None, 9).await.unwrap().remove(0).unwrap().is_running;
+    let seen = async || inspector.schedules("q", None, 9).await.unwrap().remove(0).1.unwrap().is_running;
     assert!(seen().await && runs.stored().await.is_running);
     running.reject("no").await.unwrap();
     assert!(!seen().await && !runs.stored().await.is_running);

@@ -45,7 +45,7 @@ mod services;
 mod several_lists;
 mod stats;
 mod swept_ids;
-#[cfg(feature = "otel")]
+#[cfg(feature = "tracing-opentelemetry-0-34")]
 mod traces;
 mod transfer_script;
 mod travelling_jobs;

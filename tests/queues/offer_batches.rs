@@ -16,7 +16,8 @@ use tokio_test::{assert_pending, task};
 const TOO_LATE: Duration = Duration::from_millis(999_999_999_999_999);
 
 async fn connect(url: String) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let builder = Client::builder().url(url).transfer(false).connect_timeout(MINUTE).command_timeout(MINUTE);
+    let builder =
+        Client::builder().url(url).transfer(false).connect_timeout(10 * MINUTE).command_timeout(MINUTE);
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);

@@ -220,10 +220,13 @@ async fn timeouts_are_not_rounded() {
     let (_client, ready, _delayed) = text_queues(&server).await;
     for millis in [0, 1, 20, 500, 1500] {
         let timeout = Duration::from_millis(millis);
-        // Compared with a timer of the same runtime, in the best of several tries, because a busy machine
-        // delays both.
+        // Compared with a timer of the same runtime and the time of a command, in the best of several tries,
+        // because a busy machine delays both.
         let mut tries = 0;
         loop {
+            let before = Instant::now();
+            assert_eq!(ready.poll().await.unwrap(), None);
+            let late = Duration::from_millis(50).max(4 * before.elapsed()).min(Duration::from_millis(400));
             let begun = Instant::now();
             let in_time = tokio::select! {
                 biased;
@@ -231,14 +234,14 @@ async fn timeouts_are_not_rounded() {
                     assert_eq!(polled.unwrap(), None);
                     true
                 }
-                () = tokio::time::sleep(timeout + Duration::from_millis(50)) => false,
+                () = tokio::time::sleep(timeout + late) => false,
             };
             assert!(begun.elapsed() >= timeout, "{:?} instead of {timeout:?}", begun.elapsed());
             if in_time {
                 break;
             }
             tries += 1;
-            assert!(tries < 10, "{timeout:?} is never over 50 ms later");
+            assert!(tries < 30, "{timeout:?} is never over in time");
         }
     }
     ready.put(&text("a")).await.unwrap();

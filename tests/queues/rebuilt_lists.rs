@@ -56,7 +56,7 @@ fn others(server: &Server) -> Vec<Vec<u8>> {
 }
 
 fn client(server: &Server) -> redelay::client::ClientBuilder {
-    Client::builder().url(server.url()).connect_timeout(MINUTE)
+    Client::builder().url(server.url()).connect_timeout(10 * MINUTE)
 }
 
 /// Those of some cases that this part has. Each case runs with one of several servers.
@@ -466,7 +466,7 @@ async fn lost_replies_double_nothing() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     let builder =
-        Client::builder().url(format!("redis://127.0.0.1:{}", proxy.port())).connect_timeout(MINUTE);
+        Client::builder().url(format!("redis://127.0.0.1:{}", proxy.port())).connect_timeout(10 * MINUTE);
     let client = builder.transfer_budget(ms(1)).connect().await.unwrap();
     drain(&server, &client, 12, || {
         proxy.hold_replies(true);

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::FutureExt;
 use redelay::delayed_queue::{EntryFormat, Missed};
+use redelay::inspector::Cursor;
 use redelay::{Client, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
@@ -178,6 +179,13 @@ async fn schedules_are_listed_by_their_names() {
     let read = schedules.read(None, 1000).await.unwrap();
     let damaged: Vec<_> = read.iter().filter(|(_, schedule)| schedule.is_err()).collect();
     assert!(read.len() == 249 && damaged.len() == 1 && damaged[0].0 == "s8");
+    // So is one in which a page of an inspector ends.
+    let inspector = client.inspector();
+    let page = inspector.schedules("q", None, read.len()).await.unwrap();
+    assert!(page.iter().map(|(name, _)| name).eq(read.iter().map(|(name, _)| name)));
+    let at = page.iter().position(|(_, schedule)| schedule.is_err()).unwrap();
+    let behind = inspector.schedules("q", Some(Cursor::from(&page[at])), 1).await.unwrap();
+    assert_eq!((&*page[at].0, &behind[0].0), ("s8", &page[at + 1].0));
     let left: Vec<_> = all.iter().filter(|left| !["s8", &*all[9].name].contains(&&*left.name)).collect();
     let behind: Vec<_> = left.iter().copied().filter(|left| *left.name > *"s8").collect();
     assert_eq!(list(Some("s8"), 1000).await.iter().collect::<Vec<_>>(), behind);

@@ -7,9 +7,10 @@ use serde_json::value::RawValue;
 
 /// What is printed instead.
 const MASKED: &str = "\"(masked)\"";
-/// How base64 begins of what Java's own serialization has written. A field of such an object that cannot be
-/// read is printed like that.
-const SERIALIZED: &str = "\"rO0AB";
+/// How base64 begins of what Java's own serialization has written: a stream, or, behind another one, an
+/// object or an array of a new class or of one that is known. A field that cannot be read is printed like
+/// that.
+const SERIALIZED: [&str; 5] = ["\"rO0AB", "\"c3I", "\"c3E", "\"dXI", "\"dXE"];
 
 /// Paths of values that are not printed: `card.number`. `*` is any one property, and `**` any number of them.
 /// Elements of lists have the path of the list.
@@ -72,7 +73,8 @@ fn put(out: &mut String, json: &RawValue, paths: &[&[String]], is_in_property: b
         }
         Err(_) => {
             let has_properties = paths.iter().any(|path| path[0] != "**");
-            let may_be_anything = !is_in_property || has_properties || json.get().starts_with(SERIALIZED);
+            let is_serialized = SERIALIZED.iter().any(|begin| json.get().starts_with(begin));
+            let may_be_anything = !is_in_property || has_properties || is_serialized;
             out.push_str(if may_be_anything { MASKED } else { json.get() });
         }
     }
@@ -179,6 +181,9 @@ mod tests {
         let order = r#"{"id":1,"card":"rO0ABXNy","note":"rO0ABXNy"}"#;
         assert_eq!(masked(&["card.number"], order), r#"{"id":1,"card":"(masked)","note":"(masked)"}"#);
         assert_eq!(masked(&["**.number"], order), r#"{"id":1,"card":"(masked)","note":"(masked)"}"#);
+        let objects = r#"{"a":"c3IA","b":"c3EA","c":"dXIA","d":"dXEA","e":"c3QA"}"#;
+        let hidden = r#"{"a":"(masked)","b":"(masked)","c":"(masked)","d":"(masked)","e":"c3QA"}"#;
+        assert_eq!(masked(&["**.number"], objects), hidden);
         assert_eq!(masked(&["id.number"], r#"{"id":1,"note":"x"}"#), r#"{"id":"(masked)","note":"x"}"#);
         assert_eq!(masked(&["a.b.c"], r#"{"a":{"b":7,"d":8}}"#), r#"{"a":{"b":"(masked)","d":8}}"#);
     }

@@ -1,6 +1,6 @@
 //! Publishes what a client of redelay counts and measures: to the recorder of the crate `metrics`, and with
-//! the feature `otel` also to OpenTelemetry's global meter. Without a recorder or a meter provider, it does
-//! nothing.
+//! the feature `opentelemetry-0-33` also to OpenTelemetry's global meter. Without a recorder or a meter
+//! provider, it does nothing.
 //!
 //! A [`Reporter`] reads the stats of a client and of its queues now and then. The names of the metrics are
 //! those of the fields of [`QueueStats`] and [`ClientStats`](redelay::stats::ClientStats), with the unit
@@ -9,7 +9,7 @@
 
 mod differences;
 mod facade;
-#[cfg(feature = "otel")]
+#[cfg(feature = "opentelemetry-0-33")]
 mod otel;
 
 use std::fmt;
@@ -41,7 +41,7 @@ type Read = Box<dyn Fn() -> BoxFuture<'static, redelay::Result<QueueStats>> + Se
 pub struct Reporter {
     client: Client,
     queues: Vec<Queue>,
-    #[cfg(feature = "otel")]
+    #[cfg(feature = "opentelemetry-0-33")]
     meter: otel::Meter,
 }
 
@@ -59,7 +59,7 @@ impl Reporter {
         Self {
             client: client.clone(),
             queues: Vec::new(),
-            #[cfg(feature = "otel")]
+            #[cfg(feature = "opentelemetry-0-33")]
             meter: otel::Meter::new(),
         }
     }
@@ -102,7 +102,7 @@ impl Reporter {
         for (queue, stats) in self.queues.iter_mut().zip(stats) {
             let Ok(stats) = stats else { continue };
             facade::queue(&queue.name, &queue.last, &stats);
-            #[cfg(feature = "otel")]
+            #[cfg(feature = "opentelemetry-0-33")]
             self.meter.queue(&queue.name, &queue.last, &stats);
             queue.last = stats;
         }

@@ -167,7 +167,7 @@ async fn the_facade_gets_what_was_counted_and_measured() {
     assert_eq!(recorded.value("redelay_queue_pending queue=orders"), 1.0);
 }
 
-#[cfg(feature = "otel")]
+#[cfg(feature = "opentelemetry-0-33")]
 #[tokio::test]
 async fn opentelemetry_gets_it_under_the_names_of_its_conventions() {
     use opentelemetry::{KeyValue, global};

@@ -210,6 +210,7 @@ impl<T: 'static> DelayedQueue<T> {
     }
 }
 
+/// # The same id again
 impl<R> JobOffer<R> {
     /// Each job goes where its id belongs.
     pub(crate) fn among(self, place_of: &PlaceOf) -> Self {
@@ -350,7 +351,10 @@ impl<R> JobOffer<R> {
     pub fn until_done(self) -> Self {
         self.with(|job| job.data.holds = true)
     }
+}
 
+/// # What travels with it
+impl<R> JobOffer<R> {
     /// Sends a header with the job: what the handler reads by
     /// [`Context::header`](crate::worker::Context::header) or [`Delivery::header`](crate::Delivery::header),
     /// for example the id of a trace. Call [`Offer::id`] before it. The list of ready payloads has nothing
@@ -376,7 +380,10 @@ impl<R> JobOffer<R> {
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.with(|job| job.data.set_header(name.into(), value.into()))
     }
+}
 
+/// # Expiry and timeout
+impl<R> JobOffer<R> {
     /// If no receiver has begun with the job this long after the offer, it becomes a dead letter with the
     /// reason `expired`; or is discarded, with [`discard_if_expired`](Self::discard_if_expired). Call
     /// [`Offer::id`] before it.

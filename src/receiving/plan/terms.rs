@@ -39,7 +39,7 @@ pub(crate) struct Scope {
 
 /// What the receives want.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ReceiveDemand {
     /// Messages, in sum.
     pub(crate) messages: usize,
     /// Each of them wants one message.

@@ -23,13 +23,13 @@ fn answered(now: Instant, news: News) -> Plan {
 }
 
 /// Receives of one message each, which wait.
-fn one_each(messages: usize) -> Wanted {
-    Wanted { messages, one_each: true, at_once: false, before: 9 }
+fn one_each(messages: usize) -> ReceiveDemand {
+    ReceiveDemand { messages, one_each: true, at_once: false, before: 9 }
 }
 
 /// One receive that does not wait.
-const AT_ONCE: Wanted = Wanted { messages: 1, one_each: true, at_once: true, before: 9 };
-const NOBODY: Wanted = Wanted { messages: 0, one_each: true, at_once: false, before: 9 };
+const AT_ONCE: ReceiveDemand = ReceiveDemand { messages: 1, one_each: true, at_once: true, before: 9 };
+const NOBODY: ReceiveDemand = ReceiveDemand { messages: 0, one_each: true, at_once: false, before: 9 };
 
 const REST: View = View { calls: 0, claiming: 0, most: 1000, settles: false, blocked: Blocked::No };
 const SETTLES: View = View { settles: true, ..REST };
@@ -52,14 +52,14 @@ const NOTHING: News = News {
 };
 const LEFT: News = News { claimed: 1, left: true, ..NOTHING };
 
-fn call(plan: &mut Plan, now: Instant, demand: Wanted, view: View) -> Scope {
+fn call(plan: &mut Plan, now: Instant, demand: ReceiveDemand, view: View) -> Scope {
     match plan.next(now, demand, view) {
         Step::Call(scope) => scope,
         other => panic!("no call, but {other:?}"),
     }
 }
 
-fn sleep(plan: &mut Plan, now: Instant, demand: Wanted, view: View) -> Instant {
+fn sleep(plan: &mut Plan, now: Instant, demand: ReceiveDemand, view: View) -> Instant {
     match plan.next(now, demand, view) {
         Step::Sleep(at) => at,
         other => panic!("no sleep, but {other:?}"),
@@ -178,7 +178,7 @@ fn on_a_slow_link_a_call_claims_less() {
 #[test]
 fn a_second_call_needs_a_backlog_and_many_receives_of_one() {
     let now = Instant::now();
-    let of_many = Wanted { one_each: false, ..one_each(100) };
+    let of_many = ReceiveDemand { one_each: false, ..one_each(100) };
     let mut plan = answered(now, LEFT);
     assert!(plan.follows_receives(0) && plan.follows_receives(1) && !plan.follows_receives(2));
     assert_eq!(call(&mut plan, now, of_many, REST).most, 100);
@@ -209,7 +209,7 @@ fn what_is_to_be_settled_is_settled_in_any_case() {
     refused.on_refused(now);
     assert_eq!(call(&mut refused, now, one_each(1), SETTLES).most, 0);
     assert_eq!(refused.next(now, AT_ONCE, SETTLES), Step::Answer { refused: true });
-    assert_eq!(call(&mut refused, now, Wanted { at_once: false, ..AT_ONCE }, SETTLES).most, 0);
+    assert_eq!(call(&mut refused, now, ReceiveDemand { at_once: false, ..AT_ONCE }, SETTLES).most, 0);
 }
 
 #[test]

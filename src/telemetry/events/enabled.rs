@@ -325,7 +325,7 @@ impl Span {
     /// The trace that travels with the job: a field, and a link.
     pub(crate) fn caused_by(&self, traceparent: &str) {
         self.0.record("traceparent", traceparent);
-        #[cfg(feature = "otel")]
+        #[cfg(feature = "tracing-opentelemetry-0-34")]
         crate::telemetry::trace_context::link(&self.0, traceparent);
     }
 

@@ -1,4 +1,4 @@
-//! With the feature `otel`.
+//! With the feature `tracing-opentelemetry-0-34`.
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
 use tracing_opentelemetry::OpenTelemetrySpanExt;

@@ -132,7 +132,7 @@ async fn go_on(fail: impl Fn(&Server)) {
     let cluster = Cluster::start();
     cluster.be_patient(true);
     cluster.require_no_full_coverage();
-    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).connect().await.unwrap();
+    let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).connect().await.unwrap();
     let mut sides = [Side::taken(&client).await, Side::worked(&client).await];
     let slot = cluster.slot_of("worked#0");
     let (old, replica) = (cluster.master_of(slot), cluster.replica_of(slot));
@@ -218,14 +218,14 @@ async fn partitions_of_the_others_go_on_while_a_master_is_frozen() {
     go_on(Server::freeze).await;
 }
 
-/// The slots of a worker wait for the answers of a silent master only as long as that may be a slow answer.
+/// A worker waits for the answers of a silent master only as long as that may be a slow answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_master_holds_up_no_worker_of_the_others() {
     let cluster = block_in_place(|| Cluster::without_replicas(3));
     cluster.be_patient(true);
     cluster.require_no_full_coverage();
     let builder =
-        || Client::builder().url(cluster.url()).connect_timeout(MINUTE).command_timeout(10 * MINUTE);
+        || Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).command_timeout(10 * MINUTE);
     let (working, offering) = (builder().connect().await.unwrap(), builder().connect().await.unwrap());
     let worked = Side::worked(&working).await;
     let mut side = Side::new(&offering, "worked").await;
@@ -233,7 +233,7 @@ async fn a_silent_master_holds_up_no_worker_of_the_others() {
     side.put_all().await;
     until_async("the worker goes on", || async { side.delivered.has(&side.acknowledged) }).await;
     let silent = cluster.master_of(cluster.slot_of("worked#0"));
-    // Some slots wait for its answers, and some have settlements there.
+    // Some of its calls wait for its answers, and some have settlements there.
     let held = side.partitions(&cluster, |master| master.port() == silent.port());
     for (ready, _) in &held {
         let value = side.next();
@@ -253,7 +253,7 @@ async fn a_silent_master_holds_up_no_worker_of_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn takes_of_a_backlog_give_nothing_back() {
     let cluster = block_in_place(|| Cluster::without_replicas(3));
-    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).connect().await.unwrap();
+    let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).connect().await.unwrap();
     let mut side = Side::new(&client, "backlog").await;
     // Payloads go back by this.
     let pushes = || cluster.servers().iter().map(|server| server.command_calls("lpush")).sum::<u64>();

@@ -362,7 +362,7 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
         playing.spawn(go_on_beside(redisson, book.clone(), is_between, stop.clone(), random.fork()));
     }
     for (role, moves) in &plan.clients {
-        let connecting = Client::builder().url(way.url()).client_name("member").connect_timeout(MINUTE);
+        let connecting = Client::builder().url(way.url()).client_name("member").connect_timeout(10 * MINUTE);
         let connecting = connecting.transfer(*moves);
         let connecting = connecting.command_timeout(COMMAND_TIMEOUT).sweep_interval(Duration::from_secs(1));
         let queues = Queues::of_numbers(connecting).await;

@@ -136,7 +136,7 @@ struct Report {
 }
 
 fn connecting(member: &Member, url: &str) -> ClientBuilder {
-    let builder = Client::builder().url(url).client_name("member").connect_timeout(MINUTE);
+    let builder = Client::builder().url(url).client_name("member").connect_timeout(10 * MINUTE);
     let builder = builder.command_timeout(COMMAND_TIMEOUT).transfer(member.moves);
     builder.transfer_batch(member.batch).transfer_budget(member.budget)
 }

@@ -112,7 +112,7 @@ async fn a_client_is_stopped_for_a_while() {
 async fn takers() {
     let url = std::env::var("REDELAY_CHILD").expect("the address of the server");
     let take = async |n: usize| {
-        let client = Client::builder().url(&url).connect_timeout(MINUTE).connect().await.unwrap();
+        let client = Client::builder().url(&url).connect_timeout(10 * MINUTE).connect().await.unwrap();
         let payload = client.blocking_queue::<String>(&format!("q{n}"), codec::String).take().await.unwrap();
         println!("takes {payload}");
         client.shutdown().await;

@@ -69,7 +69,7 @@ impl<T> Queues<T> {
 
 /// The builder of a client with this address. Its timeouts allow for a busy machine. All else is the default.
 pub fn builder(address: &impl Address) -> ClientBuilder {
-    Client::builder().url(address.url()).connect_timeout(MINUTE)
+    Client::builder().url(address.url()).connect_timeout(10 * MINUTE)
 }
 
 /// The builder of a client that transfers nothing, so that the keys stay as they were written. A call may

@@ -56,8 +56,10 @@ pub(crate) async fn run(
 /// A page that was read.
 struct Read {
     rows: Vec<Row>,
-    /// How many things: a pop has a row for each payload.
+    /// How many things: a pop has a row for each payload, and a schedule that cannot be read has none.
     count: usize,
+    /// The last of them.
+    last: Option<Cursor>,
 }
 
 /// A look into a queue.
@@ -76,10 +78,12 @@ impl Look<'_> {
         let mut reader = None;
         while page.limit > 0 {
             let limit = page.limit.min(MOST);
-            let Read { rows, count } = self.read(Page { limit, ..page.clone() }).await?;
-            let Some(last) = rows.last() else { break };
+            let Read { rows, count, last } = self.read(Page { limit, ..page.clone() }).await?;
             page.limit = if count == limit { page.limit - limit } else { 0 };
-            page.after = Some(last.cursor.clone());
+            page.after = last;
+            if rows.is_empty() {
+                continue;
+            }
             let reader = match &reader {
                 Some(reader) => reader,
                 None => reader.insert(self.reader(&rows).await?),
@@ -95,8 +99,8 @@ impl Look<'_> {
 
     async fn print_table(&self, page: Page) -> Result<(), Failure> {
         let (what, is_first, limit, out) = (page.what, page.after.is_none(), page.limit, self.rows.out);
-        let Read { rows, count } = self.read(page).await?;
-        let Some(last) = rows.last().map(|row| row.cursor.clone()) else {
+        let Read { rows, count, last } = self.read(page).await?;
+        let Some(last) = last else {
             return out.line(if is_first { "nothing" } else { "nothing more" });
         };
         let reader = self.reader(&rows).await?;
@@ -158,33 +162,26 @@ impl Look<'_> {
             What::Dead => read!(dead_letters),
             What::Quarantine => read!(quarantine),
             What::Schedules => {
-                // If none of a page can be read, those behind it are found by a longer one.
-                const LONGEST: usize = 100_000;
-                let mut most = limit;
-                let schedules = loop {
-                    let schedules = inspector.schedules(name, after.clone(), most).await?;
-                    if schedules.len() < most || schedules.iter().any(Result::is_ok) || most >= LONGEST {
-                        break schedules;
-                    }
-                    most *= 2;
-                };
-                let count = schedules.len().min(limit);
-                let mut read = Vec::with_capacity(schedules.len());
-                for schedule in schedules {
-                    match schedule {
-                        Ok(schedule) => read.push(rows.schedule(&schedule)),
+                let schedules = inspector.schedules(name, after, limit).await?;
+                let (count, last) = (schedules.len(), schedules.last().map(Cursor::from));
+                let mut read = Vec::with_capacity(count);
+                for schedule in &schedules {
+                    match &schedule.1 {
+                        Ok(stored) => read.push(rows.schedule(stored, Cursor::from(schedule))),
                         Err(error) => rows.out.note(&error.to_string()),
                     }
                 }
-                return Ok(Read { rows: read, count });
+                return Ok(Read { rows: read, count, last });
             }
             What::Pops => {
                 let pops = inspector.unconfirmed_pops(name, after, limit).await?;
                 let of_pop = pops.iter().flat_map(rows::Rows::pops);
-                return Ok(Read { rows: of_pop.collect(), count: pops.len() });
+                let last = pops.last().map(Cursor::from);
+                return Ok(Read { rows: of_pop.collect(), count: pops.len(), last });
             }
         };
-        Ok(Read { count: rows.len(), rows })
+        let last = rows.last().map(|row| row.cursor.clone());
+        Ok(Read { count: rows.len(), rows, last })
     }
 }
 

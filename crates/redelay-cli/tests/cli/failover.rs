@@ -27,7 +27,7 @@ fn what_goes_on_follows_the_new_master() {
         output.contains(words)
     };
     #[cfg(feature = "exporter")]
-    let exporter = start(&["exporter", "--listen", "127.0.0.1:0", "--interval", "1s"]);
+    let exporter = start(&["--timeout=1m", "exporter", "--listen", "127.0.0.1:0", "--interval", "1s"]);
     #[cfg(feature = "exporter")]
     let is_up = |ready: &str| {
         let metrics =

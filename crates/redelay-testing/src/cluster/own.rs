@@ -1,12 +1,7 @@
 //! What only redelay's own tests do with a cluster: moves of slots.
 
-use super::{Cluster, NODE_TIMEOUT, Node, id, nodes};
+use super::{Cluster, NODE_TIMEOUT, Node, PATIENT_NODE_TIMEOUT, id, nodes};
 use crate::{Server, until};
-use std::time::Duration;
-
-/// As [`NODE_TIMEOUT`], for times when no server is made to fail. On a busy machine, one is silent for
-/// seconds.
-const PATIENT_NODE_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Cluster {
     /// With `true`, no master is replaced because a busy machine is slow, and a dead one is replaced late.

@@ -1,12 +1,18 @@
 //! What only redelay's own tests set.
 
-use super::{Sentinels, SentinelsBuilder};
+use super::{DOWN_LATER, Sentinels, SentinelsBuilder};
 
 impl Sentinels {
     /// Returns the settings before the start.
     #[must_use]
     pub fn builder() -> SentinelsBuilder {
         SentinelsBuilder { name: "main".into(), password: None, sentinel_password: None }
+    }
+
+    /// No master is replaced because a busy machine is slow, until [`failover`](Self::failover) or
+    /// [`wait_for_other_master`](Self::wait_for_other_master).
+    pub fn be_patient(&self) {
+        self.set_down_after(DOWN_LATER);
     }
 }
 

@@ -6,7 +6,7 @@ use super::*;
 struct World {
     now: Instant,
     plan: Plan,
-    demand: Wanted,
+    demand: ReceiveDemand,
     view: View,
     calls: Vec<Scope>,
     random: fastrand::Rng,
@@ -100,7 +100,7 @@ impl World {
             0 if !self.plan.is_closed() => {
                 let messages = [0, 1, 2, 40, 5000][self.random.usize(0..5)];
                 let at_once = messages > 0 && self.random.bool();
-                self.demand = Wanted { messages, one_each: self.random.bool(), at_once, before: 9 };
+                self.demand = ReceiveDemand { messages, one_each: self.random.bool(), at_once, before: 9 };
             }
             1 if self.view.calls == 0 => self.view.settles = true,
             2 if self.view.blocked != Blocked::No => {

@@ -20,7 +20,7 @@ async fn ids_are_held_across_failovers() {
     let cluster = block_in_place(Cluster::start);
     let slot = cluster.slot_of(TARGET);
     let connecting = || {
-        let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE);
+        let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE);
         client.command_timeout(ms(1500)).replicas(1, ms(500))
     };
     let (book, stop, lease) = (Book::default(), CancellationToken::new(), ms(1500));
@@ -61,6 +61,6 @@ async fn ids_are_held_across_failovers() {
         cluster.be_patient(true);
         cluster.master_of(slot)
     });
-    let last = Client::builder().url(cluster.url()).connect_timeout(MINUTE);
+    let last = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE);
     finish(last, master, &book, IDS, lease).await.unwrap();
 }

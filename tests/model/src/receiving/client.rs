@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::real::receiving::plan::{Blocked, News, Plan, Scope, Step, View, Wake, Wanted};
+use crate::real::receiving::plan::{Blocked, News, Plan, ReceiveDemand, Scope, Step, View, Wake};
 use crate::receiving::protocol::{
     Delivery, Policy, Protocol, Receive, ReceiverId, Settled, Time, Token, Verb,
 };
@@ -191,8 +191,8 @@ fn decided() -> Instant {
     begun() + Duration::from_millis(100)
 }
 
-fn one_each(messages: u8) -> Wanted {
-    Wanted { messages: messages.into(), one_each: true, ..Wanted::default() }
+fn one_each(messages: u8) -> ReceiveDemand {
+    ReceiveDemand { messages: messages.into(), one_each: true, ..ReceiveDemand::default() }
 }
 
 impl Client {

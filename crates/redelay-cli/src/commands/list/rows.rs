@@ -294,7 +294,7 @@ impl Rows<'_> {
         }
     }
 
-    pub(super) fn schedule(&self, schedule: &StoredSchedule<Bytes>) -> Row {
+    pub(super) fn schedule(&self, schedule: &StoredSchedule<Bytes>, cursor: Cursor) -> Row {
         let next = match schedule.next_run {
             _ if schedule.is_paused => "paused".into(),
             Some(next) => self.out.time(next),
@@ -319,7 +319,7 @@ impl Rows<'_> {
                 escape::text(&schedule.text).into(),
             ],
             payload: Some(schedule.value.clone()),
-            cursor: Cursor::from(schedule),
+            cursor,
         }
     }
 

@@ -36,7 +36,11 @@ fn sentinels_that_are_too_few_or_disagree() {
     let all = Sentinels::start();
     add_sound(all.master(), "orders");
     // On a busy machine, they may not agree at once.
-    until("nothing is found", || found(&all.url()).is_empty());
+    until("nothing is found", || {
+        let found = found(&all.url());
+        println!("{found:?}");
+        found.is_empty()
+    });
     // It learns of the others by itself.
     let one = format!("redis-sentinel://127.0.0.1:{}/main", all.sentinel(0).port());
     assert_eq!(found(&one), Vec::<Value>::new());
