@@ -2,6 +2,8 @@
 //! reported once, and nothing is reported while all is well.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use redelay::{Client, codec};
@@ -12,6 +14,8 @@ use redelay_support::{
 };
 use tokio_test::{assert_pending, task};
 use tracing::Level;
+
+use super::architecture::files;
 
 /// What `docs/observability.md` promises of an event or a span.
 struct Promise {
@@ -35,6 +39,31 @@ fn documented() -> BTreeMap<&'static str, Promise> {
         (cells[1].trim_matches('`'), promise)
     };
     rows.map(row).collect()
+}
+
+#[test]
+fn every_event_that_is_named_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let documented = documented();
+    let (mut named, mut unknown) = (0, Vec::new());
+    for file in ["docs", "crates"].iter().flat_map(|folder| files(&root.join(folder))) {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        let words = text.split(|letter: char| !(letter.is_alphanumeric() || "._".contains(letter)));
+        let words = words.map(|word| word.trim_end_matches('.'));
+        // Those of `redelay.queue` are metrics.
+        let is_event = |word: &&str| {
+            let parts: Vec<_> = word.split('.').collect();
+            matches!(parts[..], ["redelay", of, what] if of != "queue" && what == what.to_lowercase())
+        };
+        for word in words.filter(is_event) {
+            named += 1;
+            if !documented.contains_key(word) {
+                unknown.push(format!("{}: {word}", file.display()));
+            }
+        }
+    }
+    assert!(named > 50, "only {named} are found");
+    assert!(unknown.is_empty(), "there are no such events: {unknown:#?}");
 }
 
 /// The stats that `docs/observability.md` lists, and those of the structs.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use redelay::client::ClientBuilder;
 use redelay::{BlockingQueue, DelayedQueue, codec};
@@ -11,8 +11,12 @@ use redelay_fixture::{Server, until_async};
 use redelay_support::{HOUR, ms, soon};
 use tokio::task::block_in_place;
 
+/// How many offers say something.
+const ENOUGH: usize = 20;
+
 /// Eight callers offer to `q` without a pause, from a second before the failover until half a second after
-/// it. Returns how many offers were acknowledged, and how many of them are not pending in the end.
+/// it, or longer on a busy machine. Returns how many offers were acknowledged, and how many of them are not
+/// pending in the end.
 pub(crate) async fn acknowledged_and_lost(
     builder: ClientBuilder,
     fail_over: impl FnOnce(),
@@ -20,9 +24,10 @@ pub(crate) async fn acknowledged_and_lost(
     let client = builder.connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     let is_over = Arc::new(AtomicBool::new(false));
+    let acknowledged = Arc::<AtomicUsize>::default();
     let offering: Vec<_> = (0..8)
         .map(|offerer| {
-            let (delayed, is_over) = (delayed.clone(), is_over.clone());
+            let (delayed, is_over, acknowledged) = (delayed.clone(), is_over.clone(), acknowledged.clone());
             tokio::spawn(async move {
                 let mut stored = Vec::new();
                 let mut values = offerer * 1_000_000..;
@@ -30,6 +35,7 @@ pub(crate) async fn acknowledged_and_lost(
                     let value: i64 = values.next().unwrap();
                     if delayed.offer(&value, HOUR).await.is_ok() {
                         stored.push(value);
+                        acknowledged.fetch_add(1, Ordering::Relaxed);
                     }
                 }
                 stored
@@ -37,6 +43,7 @@ pub(crate) async fn acknowledged_and_lost(
         })
         .collect();
     tokio::time::sleep(ms(1000)).await;
+    until_async("enough is acknowledged", || async { acknowledged.load(Ordering::Relaxed) >= ENOUGH }).await;
     block_in_place(fail_over);
     tokio::time::sleep(ms(500)).await;
     is_over.store(true, Ordering::Relaxed);

@@ -189,6 +189,7 @@ impl Servers for OfCluster {
     }
 
     fn fail(&self) {
+        self.0.be_patient(false);
         self.1.happen(&self.0, self.0.slot_of("{q}"));
     }
 }
@@ -443,7 +444,9 @@ async fn play_in_a_cluster(failure: clusters::Failure, after: &[Duration], times
     let mut longest = Vec::new();
     for _ in 0..rounds() {
         for after in after {
-            longest.push(play(&OfCluster(Cluster::start(), failure), *after, times).await);
+            let cluster = Cluster::start();
+            cluster.be_patient(true);
+            longest.push(play(&OfCluster(cluster, failure), *after, times).await);
         }
     }
     are_soon(longest, OF_CLUSTERS);

@@ -390,6 +390,7 @@ async fn what_failovers_by_sentinels_lose() {
 async fn nothing_that_all_replicas_have_confirmed_is_lost() {
     for _ in 0..rounds() {
         let group = Sentinels::start();
+        group.be_patient();
         let builder = Client::builder().url(group.url()).replicas(2, ms(500));
         let (acknowledged, lost) = acknowledged_and_lost(builder, || kill_master(&group)).await;
         println!("{acknowledged} offers acknowledged, {lost} lost");
@@ -408,6 +409,7 @@ async fn what_all_replicas_have_confirmed_is_delivered_and_settled_once() {
 
 async fn delivers_and_settles_once(failure: Failure) {
     let group = Sentinels::start();
+    group.be_patient();
     let builder = Client::builder().url(group.url()).replicas(2, ms(300)).command_timeout(ms(1000));
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);

@@ -78,8 +78,6 @@ async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread()
         server.cmd(["RPUSH", "q", "b", "c"]);
         woken(&mut poll).await;
         until_async("the pop is confirmed", || async { unconfirmed() == 0 }).await;
-        // No test of the connection is under way, whose end would end the shutdown, too.
-        ready.len().await.unwrap();
         (take, poll)
     })
     .await;
@@ -87,8 +85,7 @@ async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread()
     let began = Instant::now();
     slowly(client.shutdown()).await;
     let took = began.elapsed();
-    // A call begins a little earlier, and the bound is 3.5 s.
-    assert!(took > timeout / 2 && took < timeout + ms(3_500), "{took:?}");
+    assert!(took < timeout + ms(3_500), "{took:?}");
     server.thaw();
     until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
     // It does not know the script that returns payloads, or it would run it now: it has received the call. On

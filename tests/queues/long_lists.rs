@@ -11,11 +11,12 @@ use redelay::client::ClientBuilder;
 use redelay::delayed_queue::Ticket;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until_async};
+use redelay_support::MINUTE;
 
 const NUMBER: i64 = 20_000;
 
 fn client(server: &Server) -> ClientBuilder {
-    Client::builder().url(server.url())
+    Client::builder().url(server.url()).connect_timeout(10 * MINUTE)
 }
 
 /// A call so short that one pass takes dozens of them.

@@ -246,6 +246,7 @@ async fn a_schedule_that_cannot_be_read_is_reported_and_left_to_others() {
     for _ in 0..3 {
         soon(ready.take()).await.unwrap();
     }
+    until_async("it is reported", || std::future::ready(client.stats().last_error.is_some())).await;
     let reported = client.stats().last_error.expect("a report").message;
     assert!(reported.contains("schedules of `q`: `junk0` does not run: "), "{reported}");
     assert_eq!(server.zset(SCHEDULES).len(), 121, "the name without a record is gone");

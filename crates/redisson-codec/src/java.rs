@@ -26,7 +26,8 @@
 //! | any of these with [`object`] | the same, declared as `Object`, as an interface or a base class; lists and maps only as `Object` |
 //! | [`Value`] | any value, declared as `Object` |
 //!
-//! Any reference in Java may be null. Decoding a null into anything but an `Option` fails.
+//! Any reference in Java may be null. Decoding a null into anything but an `Option` fails, but with Kryo 5
+//! into a number, which is 0 then.
 //!
 //! # Several classes in one place
 //! A Java field can hold objects of several classes: it is declared as their base class, as an interface, or

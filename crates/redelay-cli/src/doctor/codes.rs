@@ -196,7 +196,7 @@ rows! {
         hides [];
     Q35 Error 3 "dead letters cannot be sent on",
         "a negative score in three looks within 6 s",
-        "Their other queue refuses them, or no receiver lives. Start a consumer, and see its event redelay.receive.failed",
+        "Their other queue refuses them, or no receiver lives. Start a consumer, and see its event redelay.forward.failing",
         hides [];
     Q36 Error 2 "lists of dead letters differ",
         "1,000 fields and members each of `dead` and `dead-messages`",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redelay::inspector::Inspector;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
-use redelay_fixture::{Program, Server, until_async};
+use redelay_fixture::{Program, Server, until_async_within};
 use serde_json::Value;
 
 use super::damage::DAMAGES;
@@ -178,7 +178,7 @@ async fn every_fix_helps() {
         };
         expected.iter().copied().filter(is_left).collect::<Vec<_>>()
     };
-    until_async("what was found is gone", || async {
+    until_async_within(long, "what was found is gone", || async {
         let findings = tokio::task::block_in_place(|| doctor(&server.url(), &[]));
         let left = left(&findings);
         for ((queue, code), handles) in expected.iter().zip(&all).filter(|(one, _)| left.contains(one)) {
