@@ -82,21 +82,18 @@ async fn the_span_of_a_handler_is_linked_to_that_of_the_offer() {
 #[tokio::test]
 async fn events_of_a_client_are_in_no_span_of_a_caller() {
     let events = Events::default();
-    let subscriber = tracing_subscriber::registry().with(events.clone());
-    async {
-        let server = Server::start();
-        let (client, ready, _delayed) = text_queues(&server).await;
-        let receiver = ready.receiver();
-        let request = async {
-            ready.put("wrong").await.unwrap();
-            let delivery = soon(receiver.receive()).await.unwrap();
-            delivery.reject("no").await.unwrap();
-        };
-        request.instrument(tracing::info_span!("request")).await;
-        client.shutdown().await;
-    }
-    .with_subscriber(subscriber)
-    .await;
+    // Of this thread, so of the client's tasks, too: on a busy machine, one of them carries the call out.
+    let _subscribed = tracing::subscriber::set_default(tracing_subscriber::registry().with(events.clone()));
+    let server = Server::start();
+    let (client, ready, _delayed) = text_queues(&server).await;
+    let receiver = ready.receiver();
+    let request = async {
+        ready.put("wrong").await.unwrap();
+        let delivery = soon(receiver.receive()).await.unwrap();
+        delivery.reject("no").await.unwrap();
+    };
+    request.instrument(tracing::info_span!("request")).await;
+    client.shutdown().await;
     let reported = events.0.lock().unwrap().clone();
     assert!(reported.iter().any(|(name, _)| *name == "redelay.dead_letters"), "{reported:?}");
     assert!(reported.iter().all(|(_, span)| span.is_none()), "{reported:?}");
