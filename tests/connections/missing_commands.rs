@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server};
-use redelay_support::{HOUR, MINUTE, ms, soon};
+use redelay_support::{HOUR, builder, ms, soon};
 
 /// Commands and subcommands without which everything works, and the word that stands for each on the wire.
 const DISPENSABLE: [(&str, &str); 8] = [
@@ -105,8 +105,7 @@ async fn errors_name_the_command_that_is_missing() {
         let to = format!("{}X", &word[..word.len() - 1]);
         proxy.rewrite_commands(format!("{word}\r\n"), format!("{to}\r\n"));
         server.flush_scripts();
-        let connected =
-            Client::builder().url(proxy.url()).connect_timeout(10 * MINUTE).transfer(false).connect().await;
+        let connected = builder(&proxy).transfer(false).connect().await;
         let client = match connected {
             Ok(client) => client,
             Err(error) => {

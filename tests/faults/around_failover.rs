@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use redelay::client::ClientBuilder;
-use redelay::{BlockingQueue, DelayedQueue, codec};
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, ms, soon};
+use redelay_support::{HOUR, MINUTE, ms, soon};
 use tokio::task::block_in_place;
 
 /// How many offers say something.
@@ -98,6 +98,13 @@ impl Taker<'_> {
             tokio::time::sleep(ms(20)).await;
         }
     }
+}
+
+/// The delayed queue `q` of a client. Its calls may take longer than the client's others, as a busy machine
+/// needs it.
+pub(crate) fn patient(client: &Client) -> DelayedQueue<i64> {
+    let client = client.with_timeout(10 * MINUTE);
+    client.delayed_queue(&client.blocking_queue("q", codec::Long))
 }
 
 /// Waits until a replica has everything that the master has now.

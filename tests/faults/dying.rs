@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use redelay::worker::Backoff;
-use redelay::{Client, Worker, codec};
+use redelay::{Worker, codec};
 use redelay_fixture::{Program, Server, until, until_async};
 use redelay_support::{CONTROL, HOUR, LEASES, MESSAGES, MINUTE, Queues, builder, ms, number_queues, soon};
 use tokio::task::JoinSet;
@@ -25,7 +25,7 @@ const END: &str = "end";
 async fn works() {
     let [url, lease, kind] =
         ["URL", "LEASE", "KIND"].map(|name| std::env::var(name).expect("started by a test"));
-    let client = Client::builder().url(url).connect_timeout(10 * MINUTE).connect().await.unwrap();
+    let client = builder(&url).connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
     let worker = Worker::new(&queue).concurrency(64).lease(ms(lease.parse().unwrap()));
     let worker = worker.backoff(Backoff::fixed(ms(10)));

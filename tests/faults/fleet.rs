@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
-use redelay::{BlockingQueue, Client, Delivery, Worker, codec};
+use redelay::{BlockingQueue, Delivery, Worker, codec};
 use redelay_fixture::{Program, Server, until_async};
-use redelay_support::{MINUTE, Part, ms, soon};
+use redelay_support::{Part, builder, ms, soon};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -108,7 +108,7 @@ async fn receives() {
     let [url, kind, lease] =
         ["URL", "KIND", "LEASE"].map(|name| std::env::var(name).expect("started by a test"));
     let lease = ms(lease.parse().unwrap());
-    let client = Client::builder().url(url).connect_timeout(10 * MINUTE).connect().await.unwrap();
+    let client = builder(&url).connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
     let receiver = queue.receiver().lease(lease).max_losses(1_000);
     match KINDS.into_iter().find(|one| format!("{one:?}") == kind).expect("a kind") {
@@ -253,7 +253,7 @@ fn judge(all: &[Running], pushed: i64) -> (Done, Vec<String>) {
 
 async fn play(plan: &Plan) -> Result<Done, String> {
     let server = Server::start();
-    let client = Client::builder().url(server.url()).connect_timeout(10 * MINUTE).transfer(false);
+    let client = builder(&server).transfer(false);
     let client = client.connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
     let pushed = Arc::new(AtomicI64::new(0));

@@ -206,9 +206,8 @@ fn seeded_plans() {
 
 #[test]
 fn plans_with_a_large_backlog() {
-    const LARGE: usize = 6;
     let plan = |seed| Plan::of_seed(seed).with_large_backlog();
-    let seeds = seeds(0..600).filter(|seed| plan(*seed).is_some()).take(LARGE);
+    let seeds = seeds(0..600).filter(|seed| plan(*seed).is_some()).take(6);
     let (good, bad) = run_all(seeds, |seed| {
         let plan = plan(seed).expect("it suits");
         run("plans_with_a_large_backlog", seed, &plan, rig::run(&plan))
@@ -216,8 +215,7 @@ fn plans_with_a_large_backlog() {
     let rebuilt = good.iter().filter(|report| report.zmscores > 0).count();
     println!("{} plans; in {rebuilt}, the list was rebuilt since the server was started last", good.len());
     assert!(bad.is_empty(), "{bad:?}");
-    // Fewer plans may have no rebuild: when a server starts depends on the machine.
-    assert!(rebuilt > 0 || good.len() < LARGE);
+    assert!(rebuilt > 0 || variable("REDELAY_SEED").is_some());
 }
 
 /// How often each of [`DEEDS`] was done.

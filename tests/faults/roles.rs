@@ -11,7 +11,7 @@ use futures::future::join_all;
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, Client, Delivery, codec};
 use redelay_fixture::{Cluster, Program, Sentinels, Server, redis, until};
-use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
+use redelay_support::{HOUR, MINUTE, builder, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
 use super::around_failover::until_replicated;
@@ -132,7 +132,7 @@ async fn plays() {
     let role = Role::named(&role);
     let transfers = matches!(role, Role::Transfers | Role::Schedules);
     // On a busy machine, it may begin when the master has failed.
-    let builder = Client::builder().url(url).connect_timeout(10 * MINUTE).transfer(transfers);
+    let builder = builder(&url).transfer(transfers);
     let client = builder.connect().await.unwrap();
     let playing = tokio::spawn(role.play(client.clone()));
     while client.stats().stalled_transfers == 0 && !playing.is_finished() {
@@ -349,7 +349,7 @@ async fn until_replicas_have_all(servers: &impl Servers) {
 /// Everybody plays until the master fails, `after` they have started; and again, `times` in a row. Then
 /// everybody is back soon. Returns the longest time that any of them has taken.
 async fn play(servers: &impl Servers, after: Duration, times: usize) -> Duration {
-    let still = Client::builder().url(servers.url()).connect_timeout(10 * MINUTE).transfer(false);
+    let still = builder(&servers.url()).transfer(false);
     let others = still.connect().await.unwrap();
     let mut players = Vec::new();
     for role in ROLES {

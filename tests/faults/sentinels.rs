@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Port, Sentinels, Server, until, until_async};
-use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
+use redelay_support::{HOUR, builder, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
-use super::around_failover::{Taker, acknowledged_and_lost, lacks_scripts, until_left, until_replicated};
+use super::around_failover::{
+    Taker, acknowledged_and_lost, lacks_scripts, patient, until_left, until_replicated,
+};
 use super::failover_load::{FailoverLoad, offer_elsewhere};
 
 /// How the master fails.
@@ -103,9 +105,7 @@ async fn goes_on_once(failure: Failure) {
     taker.take_all([first].into(), &[2, 6]).await;
     new.cmd(["RPUSH", "q", "3"]);
     assert_eq!(taker.next().await, 3);
-    // A busy machine may need longer than the client's timeout.
-    let patient = client.with_timeout(10 * MINUTE);
-    let delayed = patient.delayed_queue(&patient.blocking_queue("q", codec::Long));
+    let delayed = patient(&client);
     soon(delayed.offer(&4, ms(1))).await.unwrap();
     assert_eq!(taker.next().await, 4);
     let delivered = promoted.max(due).elapsed();
@@ -149,7 +149,7 @@ async fn connections_that_are_being_opened_to_a_frozen_master() {
     // A handshake may take half a minute, because a provider may.
     let provider = || async { Ok::<_, Infallible>(("default".to_owned(), "secret".to_owned())) };
     let url = group.url().replace(":secret@", "");
-    let builder = Client::builder().url(url).connect_timeout(10 * MINUTE).credentials_provider(provider);
+    let builder = builder(&url).credentials_provider(provider);
     let client = soon(builder.connect()).await.unwrap();
     let queues = ["q", "r"].map(|name| client.blocking_queue(name, codec::Long));
     queues[0].put(&0).await.unwrap();

@@ -1,6 +1,8 @@
 //! The end of a client. Payloads in flight are returned unchanged to where they came from before the
 //! connections close. A future may be dropped outside its runtime.
 
+use std::time::Duration;
+
 use redelay::{BlockingQueue, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until, until_async};
 use redelay_support::{
@@ -63,8 +65,23 @@ async fn shutdown_gives_back_what_lies_unread() {
 /// What docs/guarantees.md says of a shutdown that does not reach the server.
 #[tokio::test]
 async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread() {
-    let server = Server::start();
     let timeout = ms(500);
+    let mut tries = 0;
+    loop {
+        let took = shuts_down_without_the_server(timeout).await;
+        assert!(took < timeout + ms(3_500), "{took:?}");
+        // A call begins a little earlier, and the bound is 3.5 s. On a busy machine, the connection may be
+        // given up before.
+        if took > timeout / 2 {
+            break;
+        }
+        tries += 1;
+        assert!(tries < 3, "{took:?}");
+    }
+}
+
+async fn shuts_down_without_the_server(timeout: Duration) -> Duration {
+    let server = Server::start();
     let client = builder(&server).command_timeout(timeout).connect().await.unwrap();
     let ready = client.blocking_queue::<String>("q", codec::String);
     let unconfirmed = || server.get::<usize, _>(["HLEN", "redelay:popped:{q}"]);
@@ -85,7 +102,6 @@ async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread()
     let began = Instant::now();
     slowly(client.shutdown()).await;
     let took = began.elapsed();
-    assert!(took < timeout + ms(3_500), "{took:?}");
     server.thaw();
     until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
     // It does not know the script that returns payloads, or it would run it now: it has received the call. On
@@ -95,6 +111,7 @@ async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread()
     assert_eq!(unconfirmed(), 0, "there is no copy");
     assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(assert_ready!(poll.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    took
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Signals to a process in which a worker runs.
 
-use redelay::{Client, Worker, codec};
+use redelay::{Worker, codec};
 use redelay_fixture::{Program, Server, until};
-use redelay_support::{HOUR, LEASES, MINUTE, number_queues, soon};
+use redelay_support::{HOUR, LEASES, builder, number_queues, soon};
 
 use super::receivers::{count, is_drained};
 
@@ -14,7 +14,7 @@ const END: &str = "end";
 #[ignore = "a part of another test, in a process of its own"]
 async fn works_until_a_signal() {
     let url = std::env::var("URL").expect("started by a test");
-    let client = Client::builder().url(url).connect_timeout(10 * MINUTE).connect().await.unwrap();
+    let client = builder(&url).connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
     let end = client.blocking_queue::<i64>(END, codec::Long);
     let handler = move |_: i64| {

@@ -11,7 +11,7 @@ use redelay::client::ClientBuilder;
 use redelay::delayed_queue::EntryFormat;
 use redelay::{BlockingQueue, Client};
 use redelay_fixture::{Server, until_async, until_async_within};
-use redelay_support::{MINUTE, ORDERED_LIST, TARGET, TIMEOUT_SET};
+use redelay_support::{MINUTE, ORDERED_LIST, TARGET, TIMEOUT_SET, builder};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -297,11 +297,7 @@ async fn connect(member: &Member, url: &str) -> Queues {
 }
 
 fn builder_of(member: &Member, url: &str) -> ClientBuilder {
-    let builder = Client::builder()
-        .url(url)
-        .client_name(member.name)
-        .connect_timeout(10 * MINUTE)
-        .command_timeout(member.command_timeout);
+    let builder = builder(&url).client_name(member.name).command_timeout(member.command_timeout);
     let builder = builder.transfer(member.moves).transfer_batch(member.batch).transfer_budget(member.budget);
     let mut builder = builder.sweep_interval(member.sweep_interval);
     if member.is_replicated {

@@ -8,9 +8,7 @@ use redelay::delayed_queue::EntryFormat;
 use redelay::inspector::{Cursor, Happening, Happenings, Inspector, ReadyPayload, Role};
 use redelay::{Client, ErrorKind, Result, codec};
 use redelay_fixture::{Cluster, Server, redis, until};
-use redelay_support::{
-    HOUR, MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, soon, still_builder, still_text_queues,
-};
+use redelay_support::{HOUR, ORDERED_LIST, TIMEOUT_SET, builder, ms, soon, still_builder, still_text_queues};
 
 use super::reads::{Monitor, fill, most};
 
@@ -26,7 +24,7 @@ async fn looking(server: &Server) -> Client {
         server.cmd(["ACL", "SETUSER", "looks", "+cluster"]);
     }
     let url = server.url().replacen("://", "://looks:secret@", 1);
-    Client::builder().url(url).connect_timeout(10 * MINUTE).transfer(false).connect().await.unwrap()
+    builder(&url).transfer(false).connect().await.unwrap()
 }
 
 async fn names(inspector: &Inspector, pattern: &str) -> BTreeSet<String> {
@@ -527,7 +525,7 @@ async fn a_replica_is_looked_at_and_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_queues_of_a_cluster() {
     let cluster = Cluster::without_replicas(3);
-    let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).connect().await.unwrap();
+    let client = builder(&cluster).connect().await.unwrap();
     let mut handles = Vec::new();
     let all: BTreeSet<_> = (0..30).map(|n| format!("queue-{n}")).collect();
     for name in &all {
@@ -599,7 +597,7 @@ async fn what_happens_is_heard() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_in_a_cluster_is_heard_once() {
     let cluster = Cluster::without_replicas(3);
-    let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).transfer(false);
+    let client = builder(&cluster).transfer(false);
     let client = client.connect().await.unwrap();
     let mut happenings = client.inspector().watch("*");
     for _ in 0..3 {

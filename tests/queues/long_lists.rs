@@ -1,6 +1,7 @@
 //! Draining long lists in random order: several calls share one pass over the list, alone and while others
 //! change it.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -11,12 +12,12 @@ use redelay::client::ClientBuilder;
 use redelay::delayed_queue::Ticket;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::MINUTE;
+use redelay_support::builder;
 
 const NUMBER: i64 = 20_000;
 
 fn client(server: &Server) -> ClientBuilder {
-    Client::builder().url(server.url()).connect_timeout(10 * MINUTE)
+    builder(&server)
 }
 
 /// A call so short that one pass takes dozens of them.
@@ -55,14 +56,25 @@ async fn one_pass_for_many_calls_keeps_the_order() {
     let (_still, ready, delayed, _) = fill(&server).await;
     let client = mover(&server, 7_000, Duration::from_millis(1)).connect().await.unwrap();
     let _moving = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    let empty = Cell::new(0);
+    until_async("all is moved and counted", || async {
+        let seen = client.stats().empty_transfers;
+        let is_over = client.stats().transferred >= NUMBER as u64;
+        if !is_over {
+            empty.set(seen);
+        }
+        is_over
+    })
+    .await;
     until_moved(&delayed).await;
     assert_eq!(ready.read_all().await.unwrap(), (0..NUMBER).collect::<Vec<_>>());
-    until_async("all is counted", || async { client.stats().transferred >= NUMBER as u64 }).await;
     let stats = client.stats();
     println!("{} transfers", stats.transfers);
     // One pass per call would take 20 calls of at least 1 ms. Each call has to continue where the last one
     // stopped.
-    assert_eq!((stats.transferred, stats.empty_transfers), (NUMBER as u64, 0), "{stats:?}");
+    assert_eq!((stats.transferred, empty.into_inner()), (NUMBER as u64, 0), "{stats:?}");
+    // The subscription to the transfers of peers may be confirmed during the last call; another one follows.
+    assert!(stats.empty_transfers <= 1, "{stats:?}");
 }
 
 /// Even when the positions that one call passes to the next are out of date, each entry is delivered or

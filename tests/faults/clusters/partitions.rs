@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use redelay::{BlockingQueue, Client, DelayedQueue, PartitionedQueue, codec};
 use redelay_fixture::{Cluster, Server, until_async};
-use redelay_support::{MINUTE, ms, soon};
+use redelay_support::{MINUTE, builder, ms, soon};
 use tokio::task::{JoinHandle, block_in_place};
 
 use super::super::around_failover::until_replicated;
@@ -132,7 +132,7 @@ async fn go_on(fail: impl Fn(&Server)) {
     let cluster = Cluster::start();
     cluster.be_patient(true);
     cluster.require_no_full_coverage();
-    let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).connect().await.unwrap();
+    let client = builder(&cluster).connect().await.unwrap();
     let mut sides = [Side::taken(&client).await, Side::worked(&client).await];
     let slot = cluster.slot_of("worked#0");
     let (old, replica) = (cluster.master_of(slot), cluster.replica_of(slot));
@@ -224,8 +224,7 @@ async fn a_silent_master_holds_up_no_worker_of_the_others() {
     let cluster = block_in_place(|| Cluster::without_replicas(3));
     cluster.be_patient(true);
     cluster.require_no_full_coverage();
-    let builder =
-        || Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).command_timeout(10 * MINUTE);
+    let builder = || builder(&cluster).command_timeout(10 * MINUTE);
     let (working, offering) = (builder().connect().await.unwrap(), builder().connect().await.unwrap());
     let worked = Side::worked(&working).await;
     let mut side = Side::new(&offering, "worked").await;
@@ -253,7 +252,7 @@ async fn a_silent_master_holds_up_no_worker_of_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn takes_of_a_backlog_give_nothing_back() {
     let cluster = block_in_place(|| Cluster::without_replicas(3));
-    let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).connect().await.unwrap();
+    let client = builder(&cluster).connect().await.unwrap();
     let mut side = Side::new(&client, "backlog").await;
     // Payloads go back by this.
     let pushes = || cluster.servers().iter().map(|server| server.command_calls("lpush")).sum::<u64>();

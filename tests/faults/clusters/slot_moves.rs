@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redelay::{Client, Worker, codec};
+use redelay::{Worker, codec};
 use redelay_fixture::{Cluster, Product, Server, until_async, until_async_within};
-use redelay_support::{MINUTE, SCRATCH, TARGET, is_soak, ms, rounds, script, soon};
+use redelay_support::{MINUTE, SCRATCH, TARGET, builder, is_soak, ms, rounds, script, soon};
 use tokio::task::block_in_place;
 
 /// The slot of a queue moves while everybody works on it, and stays half moved for a while.
@@ -47,7 +47,7 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     const TAKERS: usize = 8;
     let pending = if is_soak() { 100_000 } else { 20_000 };
     let slot = cluster.slot_of("q");
-    let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE).command_timeout(MINUTE);
+    let client = builder(&cluster).command_timeout(MINUTE);
     let client = client.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
@@ -186,7 +186,7 @@ async fn a_read_says_that_its_slot_is_being_moved_though_its_last_try_is_not_ans
     let slot = cluster.slot_of("q");
     let source = cluster.master_of(slot);
     let target = cluster.servers().iter().find(|server| server.port() != source.port()).unwrap();
-    let builder = Client::builder().url(cluster.url()).transfer(false).connect_timeout(10 * MINUTE);
+    let builder = builder(&cluster).transfer(false);
     let client = builder.command_timeout(ms(8000)).connect().await.unwrap();
     cluster.begin_move(slot, target);
     let looking = tokio::spawn({

@@ -15,14 +15,12 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use futures::future::FutureExt;
+use redelay::Worker;
 use redelay::client::ClientBuilder;
 use redelay::delayed_queue::{Cancelled, Offered};
 use redelay::worker::{Backoff, Context, Outcome};
-use redelay::{Client, Worker};
 use redelay_fixture::Server;
-use redelay_support::{
-    CONFIRMED, CONTROL, JOBS, MINUTE, MORE_NOTES, NOTES, Queues, RECEIPTS, builder, keys, ms,
-};
+use redelay_support::{CONFIRMED, CONTROL, JOBS, MORE_NOTES, NOTES, Queues, RECEIPTS, builder, keys, ms};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -362,7 +360,7 @@ async fn play(plan: &Plan, way: Way, redisson: Option<Running>) -> Result<Report
         playing.spawn(go_on_beside(redisson, book.clone(), is_between, stop.clone(), random.fork()));
     }
     for (role, moves) in &plan.clients {
-        let connecting = Client::builder().url(way.url()).client_name("member").connect_timeout(10 * MINUTE);
+        let connecting = builder(&way.url()).client_name("member");
         let connecting = connecting.transfer(*moves);
         let connecting = connecting.command_timeout(COMMAND_TIMEOUT).sweep_interval(Duration::from_secs(1));
         let queues = Queues::of_numbers(connecting).await;

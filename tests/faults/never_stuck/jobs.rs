@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use redelay::Client;
 use redelay::client::ClientBuilder;
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
@@ -136,7 +135,7 @@ struct Report {
 }
 
 fn connecting(member: &Member, url: &str) -> ClientBuilder {
-    let builder = Client::builder().url(url).client_name("member").connect_timeout(10 * MINUTE);
+    let builder = builder(&url).client_name("member");
     let builder = builder.command_timeout(COMMAND_TIMEOUT).transfer(member.moves);
     builder.transfer_batch(member.batch).transfer_budget(member.budget)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redelay::{Client, codec};
 use redelay_fixture::{Program, Proxy, Server, until, until_async, until_async_within, until_within};
-use redelay_support::MINUTE;
+use redelay_support::{MINUTE, builder};
 
 use super::rig::{BOUND, finish};
 use super::variable;
@@ -112,7 +112,7 @@ async fn a_client_is_stopped_for_a_while() {
 async fn takers() {
     let url = std::env::var("REDELAY_CHILD").expect("the address of the server");
     let take = async |n: usize| {
-        let client = Client::builder().url(&url).connect_timeout(10 * MINUTE).connect().await.unwrap();
+        let client = builder(&url).connect().await.unwrap();
         let payload = client.blocking_queue::<String>(&format!("q{n}"), codec::String).take().await.unwrap();
         println!("takes {payload}");
         client.shutdown().await;

@@ -2,7 +2,7 @@
 
 use redelay::client::ClientBuilder;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
-use redelay_fixture::{Proxy, Server};
+use redelay_fixture::{Cluster, Proxy, Server};
 
 use crate::{MINUTE, TARGET};
 
@@ -21,6 +21,30 @@ impl Address for Server {
 impl Address for Proxy {
     fn url(&self) -> String {
         Proxy::url(self)
+    }
+}
+
+impl Address for Cluster {
+    fn url(&self) -> String {
+        Cluster::url(self)
+    }
+}
+
+impl Address for String {
+    fn url(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Address for str {
+    fn url(&self) -> String {
+        self.to_owned()
+    }
+}
+
+impl<A: Address + ?Sized> Address for &A {
+    fn url(&self) -> String {
+        (*self).url()
     }
 }
 

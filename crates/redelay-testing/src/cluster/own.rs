@@ -1,6 +1,7 @@
 //! What only redelay's own tests do with a cluster: moves of slots.
 
 use super::{Cluster, NODE_TIMEOUT, Node, PATIENT_NODE_TIMEOUT, id, nodes};
+use crate::until::until_some;
 use crate::{Server, until};
 
 impl Cluster {
@@ -11,10 +12,8 @@ impl Cluster {
     /// Panics if one of the servers is down.
     #[track_caller]
     pub fn be_patient(&self, patient: bool) {
-        let timeout = if patient { PATIENT_NODE_TIMEOUT } else { NODE_TIMEOUT }.as_millis().to_string();
-        for server in &self.servers {
-            server.cmd(["CONFIG", "SET", "cluster-node-timeout", &timeout]);
-        }
+        let timeout = if patient { PATIENT_NODE_TIMEOUT } else { NODE_TIMEOUT };
+        self.set("cluster-node-timeout", &timeout.as_millis().to_string());
     }
 
     /// Starts this number of masters, and no replicas. They have the server's default time after which a
@@ -34,9 +33,7 @@ impl Cluster {
     /// Panics if one of them refuses.
     #[track_caller]
     pub fn require_no_full_coverage(&self) {
-        for server in &self.servers {
-            server.cmd(["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
-        }
+        self.set("cluster-require-full-coverage", "no");
     }
 
     /// Whether a server is a master, by its own account.
@@ -52,15 +49,13 @@ impl Cluster {
     /// Panics if that does not happen in time.
     #[track_caller]
     pub fn wait_for_replica(&self, slot: u16) -> &Server {
-        let mut found = None;
-        until("the slot has a replica", || {
+        until_some("the slot has a replica", || {
             let owner = self.owner(slot);
             let is_known = |nodes: &Vec<Node>| nodes.iter().any(|node| node.master == owner.id);
             let master = self.server_of(&owner);
-            found = self.servers.iter().find(|server| server.follows(master));
-            found.is_some() && self.views().iter().all(is_known)
-        });
-        found.expect("it was found")
+            let replica = self.servers.iter().find(|server| server.follows(master))?;
+            self.views().iter().all(is_known).then_some(replica)
+        })
     }
 
     /// Begins to move a slot to another master. From now on, the old master replies `ASK` for a key that it

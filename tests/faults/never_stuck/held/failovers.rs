@@ -2,9 +2,8 @@
 //! was answered holds.
 
 use fastrand::Rng;
-use redelay::Client;
 use redelay_fixture::Cluster;
-use redelay_support::{MINUTE, Queues, TARGET, ms};
+use redelay_support::{Queues, TARGET, builder, ms};
 use tokio::task::{JoinSet, block_in_place};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +19,7 @@ async fn ids_are_held_across_failovers() {
     let cluster = block_in_place(Cluster::start);
     let slot = cluster.slot_of(TARGET);
     let connecting = || {
-        let client = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE);
+        let client = builder(&cluster);
         client.command_timeout(ms(1500)).replicas(1, ms(500))
     };
     let (book, stop, lease) = (Book::default(), CancellationToken::new(), ms(1500));
@@ -61,6 +60,6 @@ async fn ids_are_held_across_failovers() {
         cluster.be_patient(true);
         cluster.master_of(slot)
     });
-    let last = Client::builder().url(cluster.url()).connect_timeout(10 * MINUTE);
+    let last = builder(&cluster);
     finish(last, master, &book, IDS, lease).await.unwrap();
 }
