@@ -37,11 +37,13 @@ pub(crate) fn new_id() -> ClaimId {
 }
 
 /// Runs a pop until the server has answered, however long that takes. It fails for lack of a connection only
-/// if the pop has certainly not been executed. The reply may have been too long for the link, so it has more
-/// time from the second try on.
-pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, OpError> {
+/// if the pop has certainly not been executed.
+///
+/// The first try has the time of `conn`, which may be that of a caller in a hurry. The reply may have been
+/// too long for the link, so from the second try on it has more: `own` has the timeout of the client.
+pub(crate) async fn run_until_answered(pop: Call, conn: &Conn, own: &Conn) -> Result<Reply, OpError> {
     let (mut attempts, mut refusals) = (0, 0);
-    let patient = conn.for_long_reply();
+    let patient = own.for_long_reply();
     loop {
         match pop.run(if attempts > 0 { &patient } else { conn }).await {
             Err(OpError::Unknown(_)) => {}

@@ -241,15 +241,14 @@ impl Conn {
     /// Time since the server last answered; in a cluster, the master that has been silent for longest. `None`
     /// if none is known.
     pub(crate) fn silent_for(&self) -> Option<Duration> {
-        let last = match &self.base.servers {
-            Servers::One(commands) => Some(commands.link.last_reply()),
+        match &self.base.servers {
+            Servers::One(commands) => Some(commands.link.silent_for()),
             Servers::Cluster(cluster) => {
                 let masters = cluster.slots_of_masters().into_iter();
                 let masters = masters.filter_map(|slot| cluster.master(Some(slot)));
-                masters.map(|master| master.commands.link.last_reply()).min()
+                masters.map(|master| master.commands.link.silent_for()).max()
             }
-        };
-        Some(last?.elapsed())
+        }
     }
 
     /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error

@@ -71,7 +71,8 @@ impl EarlyPolls {
         Self { conn, outbox, tasks, turns: Arc::new(Semaphore::new(AT_A_TIME)) }
     }
 
-    /// Polls up to `n` entries, with the timeout of the caller's `conn`.
+    /// Polls up to `n` entries, with the timeout of the caller's `conn`. What it has begun has that of the
+    /// client.
     pub(crate) async fn poll(&self, conn: &Conn, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
         // A silent server may not reply. The task goes on, and returns the entries that it still gets.
         let silent = || OpError::NotExecuted("the server does not answer".into());
@@ -83,12 +84,13 @@ impl EarlyPolls {
     async fn poll_in_task(&self, conn: &Conn, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
         let turn = self.turns.clone().acquire_owned().await.map_err(|_| OpError::Closed)?;
         let Self { outbox, tasks, .. } = self.clone();
+        let own = self.conn.of(keys);
         let (conn, keys) = (conn.clone(), keys.clone());
         let task = async move {
             let _turn = turn;
-            let (polled, claims) = Polled::poll(&conn, keys.clone(), n).await?;
+            let (polled, claims) = Polled::poll(&conn, &own, keys.clone(), n).await?;
             if !claims.is_empty() {
-                tasks.spawn(async move { claims::confirm(&conn, &keys, claims).await });
+                tasks.spawn(async move { claims::confirm(&own, &keys, claims).await });
             }
             Ok(outbox.hold(polled))
         };
@@ -126,14 +128,14 @@ impl EarlyPolls {
 
 impl Polled {
     /// The entries, and the claims that are to be confirmed.
-    async fn poll(conn: &Conn, keys: Keys, n: usize) -> Result<(Self, Vec<ClaimId>), OpError> {
+    async fn poll(conn: &Conn, own: &Conn, keys: Keys, n: usize) -> Result<(Self, Vec<ClaimId>), OpError> {
         let mut polled = Self { keys, entries: Vec::new(), are_jobs: false };
         let mut claims = Vec::new();
         // The caller stops waiting at some point. What comes later than that would have to be returned.
         let deadline = Instant::now() + conn.command_timeout();
         while polled.entries.len() < n && (polled.entries.is_empty() || Instant::now() < deadline) {
             let most = CALL.min(n - polled.entries.len());
-            let is_end = match polled.call(conn, most, &mut claims).await {
+            let is_end = match polled.call(conn, own, most, &mut claims).await {
                 Ok(is_end) => is_end,
                 // Entries that came before the error must not be lost with it.
                 Err(_) if !polled.entries.is_empty() => break,
@@ -147,7 +149,13 @@ impl Polled {
     }
 
     /// One call of the script. Returns whether it came to the end of the list.
-    async fn call(&mut self, conn: &Conn, most: usize, claims: &mut Vec<ClaimId>) -> Result<bool, OpError> {
+    async fn call(
+        &mut self,
+        conn: &Conn,
+        own: &Conn,
+        most: usize,
+        claims: &mut Vec<ClaimId>,
+    ) -> Result<bool, OpError> {
         let (keys, claim) = (&self.keys, claims::new_id());
         let (set, list) = (keys.timeout_set(), keys.ordered_list());
         let call = scripts::POLL
@@ -156,7 +164,7 @@ impl Polled {
             .number(KEPT_MS)
             .arg(claim.clone())
             .arg("");
-        let mut reply = claims::run_until_answered(call, conn).await?.into_array()?.into_iter();
+        let mut reply = claims::run_until_answered(call, conn, own).await?.into_array()?.into_iter();
         let quarantined = reply.next().map_or(Ok(0), Reply::into_int)?;
         if conn.counters().queue(keys).quarantined(quarantined) {
             events::quarantined(keys, quarantined);

@@ -17,8 +17,10 @@ use crate::conn::{Cause, ConnectError, OpError};
 /// with a readable message. Neither contains a payload or a password.
 ///
 /// [`source`](std::error::Error::source) returns the cause of a connection error: a [`std::io::Error`], an
-/// error of the TLS library or the error of a [credentials
-/// provider](crate::client::ClientBuilder::credentials_provider). Its text is part of this error's text.
+/// error of the TLS library (of a type that may change) or the error of a [credentials
+/// provider](crate::client::ClientBuilder::credentials_provider). For a value or payload, it returns the
+/// error that the codec made its [`CodecError`](crate::codec::CodecError) of. Its text is part of this
+/// error's text.
 ///
 /// # Examples
 /// ```no_run
@@ -55,15 +57,8 @@ struct Inner {
     attempt: String,
     reason: String,
     payload: Option<Bytes>,
-    source: Source,
-}
-
-enum Source {
-    None,
-    /// The codec's own error. The reason contains its text.
-    Codec(Box<dyn StdError + Send + Sync>),
-    /// The connection's own error. The reason contains its text.
-    Connection(Arc<dyn StdError + Send + Sync>),
+    /// The codec's own error, or that of the connection. The reason contains its text.
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// What the error of a call says that was not executed.
@@ -117,7 +112,8 @@ pub enum ErrorKind {
     UnsupportedServer,
     /// The value could not be encoded. Nothing was sent. Fix the value or the codec.
     Encode,
-    /// The payload could not be decoded. [`Error::payload`] has its bytes.
+    /// The payload could not be decoded; [`Error::payload`] has its bytes. Or what is stored of a schedule
+    /// could not be read.
     Decode,
     /// The lease of a delivery ended before it was settled, so the message was or will be given to another
     /// receiver. Nothing was changed. Undo what was done, or rely on the id of the message.
@@ -283,6 +279,11 @@ impl Error {
         error
     }
 
+    /// The error of a record that this version cannot read.
+    pub(crate) fn unreadable(attempt: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Decode, attempt, why)
+    }
+
     pub(crate) fn lease_lost(attempt: impl Into<String>) -> Self {
         let reason = "the lease ended before, so another receiver may have the message; nothing was changed. If this process has not stood still or blocked the runtime, use a longer lease";
         Self::new(ErrorKind::LeaseLost, attempt, reason)
@@ -382,7 +383,7 @@ impl Error {
             #[cfg(feature = "tls")]
             ConnectError::Tls { why, source } => {
                 let mut error = Self::new(ErrorKind::Tls, attempt, why);
-                error.0.source = Source::Connection(source);
+                error.0.source = Some(source);
                 error
             }
             ConnectError::Failed(cause, check) => {
@@ -402,19 +403,17 @@ impl Error {
             attempt: attempt.into(),
             reason: reason.into(),
             payload: None,
-            source: Source::None,
+            source: None,
         }))
     }
 
     fn of_codec(mut self, source: CodecError) -> Self {
-        self.0.source = Source::Codec(source.into_inner());
+        self.0.source = Some(source.into_inner().into());
         self
     }
 
     fn caused_by(mut self, cause: &Cause) -> Self {
-        if let Some(source) = cause.source() {
-            self.0.source = Source::Connection(source.clone());
-        }
+        self.0.source = cause.source().cloned();
         self
     }
 }
@@ -434,12 +433,7 @@ impl fmt::Debug for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match &self.0.source {
-            Source::None => None,
-            // The codec's error means no more than its text.
-            Source::Codec(source) => source.source(),
-            Source::Connection(source) => Some(source.as_ref()),
-        }
+        self.0.source.as_ref().map(|source| source.as_ref() as &(dyn StdError + 'static))
     }
 }
 
@@ -498,6 +492,10 @@ mod tests {
         let error = Error::decode("take", Bytes::from_static(b"secret"), "Json", CodecError::new("not JSON"));
         assert!(!format!("{error:?} {error:#?}").contains("secret"));
         assert_eq!(error.payload().unwrap(), &b"secret"[..]);
-        assert!(error.to_string().contains(": not JSON; ") && error.source().is_none());
+        assert!(error.to_string().contains(": not JSON; "));
+        assert_eq!(error.source().unwrap().to_string(), "not JSON");
+        let own = CodecError::new("300".parse::<u8>().unwrap_err());
+        let error = Error::decode("take", Bytes::new(), "Shelf", own);
+        assert!(error.source().is_some_and(|source| source.is::<std::num::ParseIntError>()));
     }
 }

@@ -98,12 +98,12 @@ use crate::engine::Engine;
 pub struct Inspector {
     conn: Conn,
     /// The connections end with it.
-    _engine: Arc<Engine>,
+    engine: Arc<Engine>,
 }
 
 impl Inspector {
     pub(crate) fn new(engine: Arc<Engine>, conn: Conn) -> Self {
-        Self { conn, _engine: engine }
+        Self { conn, engine }
     }
 }
 
@@ -119,9 +119,9 @@ impl Inspector {
 /// ```
 impl<T: 'static> From<&DelayedQueue<T>> for Inspector {
     fn from(queue: &DelayedQueue<T>) -> Self {
-        let engine = queue.queue_arc().engine.clone();
-        let conn = engine.conn.clone();
-        Self::new(engine, conn)
+        let queue = queue.queue_arc();
+        let conn = queue.engine.conn.with_timeout(queue.conn.command_timeout());
+        Self::new(queue.engine.clone(), conn)
     }
 }
 

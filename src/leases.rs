@@ -192,12 +192,12 @@ impl Leases {
     }
 
     /// Tells the handlers whose leases are over. Returns the leases to extend: those that would be over
-    /// before the next look but one.
-    pub(crate) fn due(&mut self, now: Instant) -> Vec<ToExtend> {
+    /// before the next look but one. Of more than `most`, the first ones, and the others are due at once.
+    pub(crate) fn due(&mut self, now: Instant, most: usize) -> Vec<ToExtend> {
         self.look(now);
         let over = self.safe_until;
-        let mut extend = Vec::new();
-        for (member, held) in &mut self.held {
+        let mut due = Vec::new();
+        for (member, held) in &self.held {
             let extends = held.extend_until.is_none_or(|until| now < until);
             // At the next look, less than half of it would be left.
             let is_old = held.lease.is_over(now + self.length / LOOKS + self.length / 2);
@@ -205,13 +205,24 @@ impl Leases {
             // has shortened it because its clock was set back.
             let is_longer = !held.lease.is_over(now + self.length);
             if !held.extending && (is_longer || extends && (is_old || held.is_doubtful)) {
-                held.extending = true;
-                held.asked = std::mem::take(&mut held.is_doubtful);
-                extend.push(ToExtend { member: *member, holds: held.holds.clone() });
+                due.push((*held.lease.safe_until(), *member));
             }
         }
         let look = now + self.length / LOOKS;
         self.next = (!self.held.is_empty()).then(|| over.map_or(look, |over| over.min(look)));
+        if due.len() > most {
+            due.select_nth_unstable(most);
+            due.truncate(most);
+            self.next = Some(now);
+        }
+        let mut extend = Vec::with_capacity(due.len());
+        for (_, member) in due {
+            if let Some(held) = self.held.get_mut(&member) {
+                held.extending = true;
+                held.asked = std::mem::take(&mut held.is_doubtful);
+                extend.push(ToExtend { member, holds: held.holds.clone() });
+            }
+        }
         extend
     }
 
@@ -286,6 +297,7 @@ mod tests {
 
     const LENGTH: Duration = Duration::from_secs(30);
     const MOST: Duration = Duration::from_secs(1800);
+    const ALL: usize = 1000;
 
     fn member(number: u8) -> Member {
         Member::new(MessageId([number; 16]), 1)
@@ -308,13 +320,31 @@ mod tests {
         for third in 1..100 {
             let now = after(begun, third * 10);
             assert_eq!(leases.next(), Some(now));
-            assert_eq!(members(leases.due(now)), [member(1)]);
-            assert_eq!(leases.due(now), [], "the extension is on its way");
+            assert_eq!(members(leases.due(now, ALL)), [member(1)]);
+            assert_eq!(leases.due(now, ALL), [], "the extension is on its way");
             leases.on_extended(&member(1), now, true);
         }
         assert!(!lease.is_told());
         leases.remove(&member(1));
         assert_eq!((leases.next(), leases.is_empty()), (None, true));
+    }
+
+    #[test]
+    fn of_many_that_are_due_the_first_ones_come_first() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, MOST);
+        let _held: Vec<_> = (0..9)
+            .rev()
+            .map(|number| leases.add(member(number), None, after(begun, number.into())))
+            .collect();
+        let now = after(begun, 24);
+        for part in [0..4, 4..8] {
+            let mut due = members(leases.due(now, 4));
+            due.sort_unstable();
+            assert_eq!((due, leases.next()), (part.map(member).collect(), Some(now)));
+        }
+        assert_eq!(members(leases.due(now, 4)), [member(8)]);
+        assert!(leases.next() > Some(now));
     }
 
     #[test]
@@ -326,22 +356,22 @@ mod tests {
         let _held = leases.add(member(2), job(), begun);
         leases.on_unheard(after(begun, 1));
         assert_eq!(leases.next(), Some(after(begun, 1)));
-        assert_eq!(members(leases.due(after(begun, 1))), [member(2)]);
+        assert_eq!(members(leases.due(after(begun, 1), ALL)), [member(2)]);
         leases.on_extended(&member(2), after(begun, 1), true);
-        assert_eq!(leases.due(after(begun, 2)), []);
+        assert_eq!(leases.due(after(begun, 2), ALL), []);
         // An extension was under way, which may have come before; and one that asked was refused.
-        leases.due(after(begun, 20));
+        leases.due(after(begun, 20), ALL);
         leases.on_unheard(after(begun, 21));
-        assert_eq!(leases.due(after(begun, 21)), []);
+        assert_eq!(leases.due(after(begun, 21), ALL), []);
         leases.on_extended(&member(2), after(begun, 20), true);
         assert!(leases.next() <= Some(after(begun, 22)));
-        assert_eq!(members(leases.due(after(begun, 22))), [member(2)]);
+        assert_eq!(members(leases.due(after(begun, 22), ALL)), [member(2)]);
         leases.on_refused(&member(2));
-        assert_eq!(members(leases.due(after(begun, 23))), [member(2)]);
+        assert_eq!(members(leases.due(after(begun, 23), ALL)), [member(2)]);
         // A claim was under way.
         let _early = leases.add(member(3), job(), after(begun, 20));
         let _late = leases.add(member(4), job(), after(begun, 22));
-        assert_eq!(members(leases.due(after(begun, 24))), [member(3)]);
+        assert_eq!(members(leases.due(after(begun, 24), ALL)), [member(3)]);
     }
 
     /// The server may shorten it, and somebody may ask to cancel the job.
@@ -351,13 +381,13 @@ mod tests {
         let mut leases = Leases::new(LENGTH, Duration::ZERO);
         let lease = leases.add(member(1), Some(Bytes::from_static(b"job")), begun);
         leases.on_unheard(after(begun, 1));
-        assert_eq!(leases.due(after(begun, 1)), [], "that would make it longer");
+        assert_eq!(leases.due(after(begun, 1), ALL), [], "that would make it longer");
         leases.on_extended_by_hand(&member(1), after(begun, 1000));
-        assert_eq!(members(leases.due(after(begun, 11))), [member(1)]);
+        assert_eq!(members(leases.due(after(begun, 11), ALL)), [member(1)]);
         leases.on_extended(&member(1), after(begun, 11), true);
-        assert_eq!(members(leases.due(after(begun, 969))), [member(1)]);
+        assert_eq!(members(leases.due(after(begun, 969), ALL)), [member(1)]);
         leases.on_extended(&member(1), after(begun, 969), true);
-        assert_eq!(leases.due(after(begun, 970)), [], "that would make it longer");
+        assert_eq!(leases.due(after(begun, 970), ALL), [], "that would make it longer");
         leases.end(after(begun, 999));
         assert!(!lease.is_told());
     }
@@ -368,9 +398,9 @@ mod tests {
         let mut leases = Leases::new(LENGTH, MOST);
         let _old = leases.add(member(1), None, begun);
         let _young = leases.add(member(2), None, after(begun, 9));
-        assert_eq!(members(leases.due(after(begun, 10))), [member(1)]);
+        assert_eq!(members(leases.due(after(begun, 10), ALL)), [member(1)]);
         leases.on_extended(&member(1), after(begun, 10), true);
-        let mut both = members(leases.due(after(begun, 20)));
+        let mut both = members(leases.due(after(begun, 20), ALL));
         both.sort_unstable();
         assert_eq!(both, [member(1), member(2)]);
     }
@@ -381,11 +411,11 @@ mod tests {
         let mut leases = Leases::new(LENGTH, MOST);
         let lease = leases.add(member(1), None, begun);
         for now in [10, 20] {
-            leases.due(after(begun, now));
+            leases.due(after(begun, now), ALL);
             assert!(lease.cancelled().now_or_never().is_none());
             assert_eq!(leases.next(), Some(after(begun, now + 10)));
         }
-        leases.due(after(begun, 30));
+        leases.due(after(begun, 30), ALL);
         assert!(lease.cancelled().now_or_never().is_some() && lease.lost().now_or_never().is_none());
         leases.on_extended(&member(1), after(begun, 10), false);
         assert!(lease.lost().now_or_never().is_some() && leases.is_empty());
@@ -397,13 +427,13 @@ mod tests {
         let mut leases = Leases::new(LENGTH, 2 * LENGTH);
         let lease = leases.add(member(1), None, begun);
         for now in [10, 20, 30, 40, 50] {
-            assert_eq!(leases.due(after(begun, now)).len(), 1);
+            assert_eq!(leases.due(after(begun, now), ALL).len(), 1);
             leases.on_extended(&member(1), after(begun, now), true);
         }
-        assert_eq!(leases.due(after(begun, 60)), []);
-        leases.due(after(begun, 70));
+        assert_eq!(leases.due(after(begun, 60), ALL), []);
+        leases.due(after(begun, 70), ALL);
         assert!(!lease.is_told());
-        leases.due(after(begun, 80));
+        leases.due(after(begun, 80), ALL);
         assert!(lease.is_told());
     }
 
@@ -413,7 +443,7 @@ mod tests {
         let mut leases = Leases::new(LENGTH, MOST);
         let first = leases.add(member(1), None, begun);
         leases.on_extended_by_hand(&member(1), after(begun, 1000));
-        leases.due(after(begun, 5));
+        leases.due(after(begun, 5), ALL);
         let second = leases.add(member(2), None, after(begun, 6));
         assert_eq!(leases.end(after(begun, 35)), Some(after(begun, 36)));
         assert_eq!(leases.end(after(begun, 36)), Some(after(begun, 1000)));
@@ -436,7 +466,7 @@ mod tests {
         assert!(job.cancelled().now_or_never().is_some() && job.lost().now_or_never().is_none());
         assert!(job.is_cancelled() && !other.is_cancelled());
         assert!(other.cancelled().now_or_never().is_none());
-        let mut extended = leases.due(after(begun, 10));
+        let mut extended = leases.due(after(begun, 10), ALL);
         extended.sort_unstable();
         let job = ToExtend { member: member(1), holds: Some(id) };
         assert_eq!(extended, [job, ToExtend { member: member(2), holds: None }]);
@@ -447,7 +477,7 @@ mod tests {
         let begun = Instant::now();
         let mut leases = Leases::new(LENGTH, Duration::MAX);
         let _lease = leases.add(member(1), None, begun);
-        assert_eq!(members(leases.due(after(begun, 10))), [member(1)]);
+        assert_eq!(members(leases.due(after(begun, 10), ALL)), [member(1)]);
     }
 
     #[test]
@@ -456,11 +486,11 @@ mod tests {
         let mut leases = Leases::new(LENGTH, LENGTH);
         let lease = leases.add(member(1), None, begun);
         leases.on_extended_by_hand(&member(1), after(begun, 100));
-        leases.due(after(begun, 10));
+        leases.due(after(begun, 10), ALL);
         leases.on_extended(&member(1), after(begun, 10), true);
-        leases.due(after(begun, 99));
+        leases.due(after(begun, 99), ALL);
         assert!(!lease.is_told());
-        leases.due(after(begun, 100));
+        leases.due(after(begun, 100), ALL);
         assert!(lease.is_told());
     }
 }

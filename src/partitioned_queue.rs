@@ -234,8 +234,9 @@ impl<T: 'static> PartitionedQueue<T> {
     /// The tickets are in the order of the payloads.
     ///
     /// # Errors
-    /// As [`DelayedQueue::offer_all`], the limit being that of one partition. The other partitions may have
-    /// stored their batches.
+    /// As [`DelayedQueue::offer_all`], the limit being that of one partition. If other partitions have stored
+    /// their batches, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many payloads
+    /// these were.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, each partition stores all of its batch or none.
@@ -265,7 +266,14 @@ impl<T: 'static> PartitionedQueue<T> {
         }
         let offering = self.delayed_queues().zip(batches).map(|(queue, batch)| queue.offer_all(batch));
         // To the end, even if one fails: of a batch that is dropped, no caller learns whether it is stored.
-        let offered = join_all(offering).await.into_iter().collect::<Result<Vec<_>>>()?;
+        let (offered, errors): (Vec<_>, Vec<_>) =
+            join_all(offering).await.into_iter().partition(Result::is_ok);
+        let offered: Vec<_> = offered.into_iter().flatten().collect();
+        // Of what is unknown, no other error may say that it is not stored.
+        let errors = errors.into_iter().filter_map(Result::err);
+        if let Some(error) = errors.min_by_key(|error| !error.is_outcome_unknown()) {
+            return Err(error.after_parts(offered.iter().map(Vec::len).sum(), "payloads were offered"));
+        }
         let mut tickets: Vec<_> = offered.into_iter().map(Vec::into_iter).collect();
         Ok(turns.into_iter().filter_map(|partition| tickets[partition].next()).collect())
     }

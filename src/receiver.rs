@@ -74,7 +74,7 @@ struct ReceiverOptions {
     backoff: Backoff,
     undecodable: OnUndecodable,
     dead: DeadMode,
-    dead_letters: (u64, Duration),
+    dead_letters: (Option<u64>, Option<Duration>),
     send_to: Option<Destination>,
 }
 
@@ -139,7 +139,7 @@ impl<T: 'static> BlockingQueue<T> {
                 backoff: Backoff::default(),
                 undecodable: OnUndecodable::default(),
                 dead: DeadMode::Keep,
-                dead_letters: (0, Duration::ZERO),
+                dead_letters: (None, None),
                 send_to: None,
             },
             receiving: Arc::default(),
@@ -403,6 +403,10 @@ impl<T: 'static> Receiver<T> {
         if !LEASE_RANGE.contains(&lease) {
             return Err(op.invalid(format!("lease({lease:?}) is out of range; use 100 ms to a day")));
         }
+        if most == Some(0) || age == Some(Duration::ZERO) {
+            return Err(op.invalid("keep_dead_letters of zero would keep none; use discard_dead_letters"));
+        }
+        let age = age.map_or(Ok(0), time::millis).map_err(|why| op.invalid(why))?;
         let count = |what: &str, count: u32| match u16::try_from(count) {
             Ok(count @ 1..) => Ok(count),
             _ => Err(op.invalid(format!("{what}({count}) is out of range; use 1 to 65,535"))),
@@ -416,7 +420,7 @@ impl<T: 'static> Receiver<T> {
             },
             extend_for,
             send_to: self.options.send_to.clone(),
-            dead_letters: (most, time::millis(age).map_err(|why| op.invalid(why))?),
+            dead_letters: (most.unwrap_or(0), age),
         })
     }
 
@@ -551,9 +555,10 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.undecodable = undecodable)
     }
 
-    /// How many dead letters of the queue are kept, and for how long; zero means no limit, which is the
-    /// default. When there are more, this receiver removes the oldest ones. Of this, `discard_dead_letters`
-    /// and `dead_letters_to`, the last call counts.
+    /// How many dead letters of the queue are kept, and for how long; `None` means no limit, which is the
+    /// default. When there are more, this receiver removes the oldest ones. Zero is
+    /// [`Invalid`](crate::ErrorKind::Invalid). Of this, `discard_dead_letters` and `dead_letters_to`, the
+    /// last call counts.
     ///
     /// # Examples
     /// ```no_run
@@ -563,10 +568,10 @@ impl<T: 'static> Receiver<T> {
     /// # }
     /// ```
     #[must_use]
-    pub fn keep_dead_letters(self, max: u64, age: Duration) -> Self {
+    pub fn keep_dead_letters(self, max: impl Into<Option<u64>>, age: impl Into<Option<Duration>>) -> Self {
         self.with(|options| {
             options.dead = DeadMode::Keep;
-            options.dead_letters = (max, age);
+            options.dead_letters = (max.into(), age.into());
             options.send_to = None;
         })
     }

@@ -20,6 +20,7 @@ pub(crate) struct Found {
 }
 
 /// A schedule, or what is in its place.
+#[derive(Clone)]
 pub(crate) struct Named {
     pub(crate) name: Bytes,
     pub(crate) next: Option<u64>,
@@ -35,6 +36,12 @@ impl Named {
         let next = std::str::from_utf8(&score).ok().and_then(|score| score.parse::<f64>().ok());
         let next = next.filter(|next| *next != f64::INFINITY).map(|next| next.max(0.0) as u64);
         Self { name, next, score, bytes }
+    }
+
+    /// The same after a change.
+    pub(crate) fn after(&self, step: &Step) -> Self {
+        let bytes = step.record.as_ref().map(ScheduleRecord::pack);
+        Self::new(self.name.clone(), next_of(step).into(), bytes)
     }
 
     /// Its state, if there is one: the record may have been deleted by hand. An error says why the record
@@ -120,6 +127,11 @@ fn found(reply: Reply) -> Result<Found, OpError> {
     Ok(Found { now, disagree, schedules })
 }
 
+/// The next run that a step stores.
+fn next_of(step: &Step) -> String {
+    step.next.map_or_else(|| "inf".to_owned(), |next| next.to_string())
+}
+
 /// What has become of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -159,7 +171,7 @@ pub(crate) async fn change(
         .arg(old.bytes.clone().unwrap_or_default())
         .arg(old.score.clone())
         .arg(step.record.as_ref().map(ScheduleRecord::pack).unwrap_or_default())
-        .arg(step.next.map_or_else(|| "inf".to_owned(), |next| next.to_string()))
+        .arg(next_of(step))
         .arg(withdrawn)
         .arg(withdrawn_id)
         .arg(if holds { id(last) } else { Bytes::new() })

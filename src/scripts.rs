@@ -22,6 +22,8 @@ pub(crate) const REMEMBERED_MS: u32 = 24 * 3_600_000;
 /// The most bytes of payloads that one call of a script takes, about: the one with which it exceeds them is
 /// the last.
 const TAKEN_BYTES: usize = 1_048_576;
+/// About how many bytes a call returns to the server. What cannot be sent in time is sent again and again.
+const SENT_BYTES: usize = 131_072;
 
 /// One script: its source, the SHA-1 of the text that the server gets, and the names of its keys, in order.
 #[derive(Debug)]
@@ -80,7 +82,7 @@ scripts! {
          "receive/record", "job_states"];
     READ_JOB: "6ae2885c4010dfb287d7a141a7f2d80c1b17c0cd", [timeout_set, jobs], ["parts/job_bytes", "parts/field", "parts/job", "read_job"];
     AGREE: "fd86419d5069bb69885ef0790cd99c5e8ddd55ba", [set, hash, control, scratch], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "203f9b75e2a68713c085f19dc97419d48fd421db",
+    SWEEP_JOBS: "78c4058e2d59ad757b028803c98c2a39bad0f97f",
         [timeout_set, jobs, control, dead, dead_messages, notes, target, inbox, messages, more_notes, scratch],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "a975eb7c01876355593c359bc666d31793d5aaf9",
@@ -194,7 +196,7 @@ pub(crate) fn is_full(lengths: impl Iterator<Item = usize>) -> bool {
     lengths.sum::<usize>() > TAKEN_BYTES
 }
 
-/// What each call has of these: up to `most` of them, and about as many bytes as one takes.
+/// What each call has of these: up to `most` of them, and few enough bytes for a slow link.
 pub(crate) fn in_parts<T>(
     all: &[T],
     most: usize,
@@ -204,7 +206,7 @@ pub(crate) fn in_parts<T>(
     while !rest.is_empty() {
         let mut before = 0;
         let has_room = |one: &&T| {
-            let is_full = is_full([before].into_iter());
+            let is_full = before > SENT_BYTES;
             before += bytes(one);
             !is_full
         };

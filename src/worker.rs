@@ -93,7 +93,8 @@ pub struct Worker<T> {
 }
 
 /// What a worker did until it stopped: how many deliveries ended in each way. A message that fails twice
-/// counts twice. [`ReceivingStats`](crate::stats::ReceivingStats) has the same counts.
+/// counts twice. [`ReceivingStats`](crate::stats::ReceivingStats) counts those of all workers and receivers
+/// of a client.
 ///
 /// # Examples
 /// ```no_run
@@ -490,7 +491,8 @@ impl<T: Send + 'static> Worker<T> {
     /// let worker = redelay::Worker::new(&orders).keep_dead_letters(10_000, Duration::from_secs(90 * 86_400));
     /// # }
     /// ```
-    pub fn keep_dead_letters(self, max: u64, age: Duration) -> Self {
+    pub fn keep_dead_letters(self, max: impl Into<Option<u64>>, age: impl Into<Option<Duration>>) -> Self {
+        let (max, age) = (max.into(), age.into());
         self.with(move |receiver| receiver.keep_dead_letters(max, age))
     }
 

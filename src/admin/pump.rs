@@ -44,7 +44,7 @@ impl Pump {
         Self { queue, _watch: watch }
     }
 
-    /// Transfers all entries that are due now, and returns when that is done. It is not needed for what the
+    /// Transfers all entries that are due now, and returns how many that were. It is not needed for what the
     /// pump does by itself.
     ///
     /// # Errors
@@ -59,12 +59,11 @@ impl Pump {
     /// ```no_run
     /// # async fn example(client: redelay::Client) -> redelay::Result<()> {
     /// let orders = client.pump("orders");
-    /// orders.transfer().await?;
-    /// println!("{} were due", orders.stats().transferred);
+    /// println!("{} were due", orders.transfer().await?);
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn transfer(&self) -> Result<()> {
+    pub async fn transfer(&self) -> Result<u64> {
         let op = self.queue.op("transfer");
         op.ensure_open()?;
         let Queue { engine, conn, keys, counters, .. } = &*self.queue;

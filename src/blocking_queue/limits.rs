@@ -191,7 +191,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn set_max_in_flight(&self, max: Option<u32>) -> Result<()> {
+    pub async fn set_max_in_flight(&self, max: Option<u64>) -> Result<()> {
         let op = self.queue.op("set_max_in_flight");
         match max {
             Some(0) => Err(op.invalid("a limit of 0 would stop all receivers; use pause() for that")),
@@ -217,7 +217,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn max_in_flight(&self) -> Result<Option<u32>> {
+    pub async fn max_in_flight(&self) -> Result<Option<u64>> {
         let op = self.queue.reading("max_in_flight");
         let control = self.queue.keys.of_messages().control;
         let reply = op.call(Command::new("HGET").arg(control).arg("most").only_reads()).await?;

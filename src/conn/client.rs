@@ -12,7 +12,7 @@ use fred::error::ErrorKind;
 use fred::interfaces::{ClientLike, EventInterface, PubsubInterface, TrackingInterface};
 use fred::types::config::{Options as CallOptions, Server};
 use fred::types::{ClusterHash, CustomCommand, Value};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -79,10 +79,11 @@ impl FredClient {
         self.0.is_connected()
     }
 
-    /// Replaces the connection. The library's future ends with the reconnection, which it reports.
+    /// Replaces the connection. The library's future asks for that when it is polled first, and ends with
+    /// the reconnection, which is reported elsewhere. Nothing is spawned: the runtime of a caller may end.
     #[inline(never)]
     pub(super) fn force_reconnection(self) {
-        tokio::spawn(async move { self.0.force_reconnection().await });
+        let _ = self.0.force_reconnection().now_or_never();
     }
 
     #[inline(never)]

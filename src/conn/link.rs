@@ -231,8 +231,12 @@ impl Link {
         } else {
             Expect::of(command_name, &args)
         };
-        let sent = Sent { command_name, expect, session: self.session(), at: self.micros(), is_patient };
-        Ok((sent, args))
+        let at = self.micros();
+        // That tests the connection.
+        if command_name != "PING" {
+            self.silence.sends(at);
+        }
+        Ok((Sent { command_name, expect, session: self.session(), at, is_patient }, args))
     }
 
     #[inline(never)]
@@ -295,8 +299,16 @@ impl Link {
         self.last_reply().max(session.answered).elapsed()
     }
 
+    /// How long ago the server last answered, the handshake included.
+    pub(super) fn silent_for(&self) -> Duration {
+        self.session().map_or_else(|| self.last_reply().elapsed(), |session| self.idle_for(session))
+    }
+
     fn is_idle(&self, session: Session) -> bool {
-        self.idle_for(session) >= IDLE && !self.silence.is_long(self.micros(), self.command_timeout)
+        let (now, patience) = (self.micros(), self.command_timeout);
+        self.idle_for(session) >= IDLE
+            && !self.silence.is_long(now, patience)
+            && !self.silence.is_awaited(now, patience)
     }
 
     /// Waits until there is a connection on which the server has answered lately, or answers now. As

@@ -221,8 +221,10 @@ pub(super) fn is_of_server(details: &str) -> bool {
     code.len() >= 3 && code.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// The words of a server, as far as they are worth keeping: they end up in errors, stats and events.
+/// The words of a server, as far as they are worth keeping: they end up in errors, stats and events. A server
+/// that does not know a command repeats what was sent, which may be a password or a payload.
 pub(super) fn cut(words: &str) -> Cow<'_, str> {
+    let words = words.split(", with args beginning with").next().unwrap_or_default();
     if words.len() <= LONGEST {
         return words.into();
     }

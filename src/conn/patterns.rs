@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::address::Address;
 use super::client::To;
@@ -17,24 +19,32 @@ use super::subscriber::{Channels, NOTICES, Notice, subscriber};
 use super::{Conn, Options, Servers};
 
 impl Conn {
-    /// Listens to these patterns, in tasks that end when the receiver is dropped.
-    pub(crate) fn listen_to_patterns(&self, patterns: &'static [&'static str]) -> mpsc::Receiver<Notice> {
+    /// Listens to these patterns, in tasks that end with `stop`, or when the receiver is dropped.
+    pub(crate) fn listen_to_patterns(
+        &self,
+        patterns: &'static [&'static str],
+        stop: CancellationToken,
+    ) -> mpsc::Receiver<Notice> {
         let (notices, listener) = mpsc::channel(NOTICES);
         let (options, shared) = (self.base.options.clone(), self.base.shared.clone());
-        match &self.base.servers {
+        let listening = match &self.base.servers {
             Servers::One(_) => {
                 let lead = shared.lead(Slot::ANY);
-                self.base.runtime.spawn(async move {
+                let listening = async move {
                     let (channels, wishes) = Channels::new();
                     patterns.iter().for_each(|pattern| channels.subscribe((*pattern).into()));
                     subscriber(To::Patterns, options, lead, shared, wishes, notices).await;
-                });
+                };
+                listening.boxed()
             }
-            Servers::Cluster(cluster) => {
-                let cluster = cluster.clone();
-                self.base.runtime.spawn(follow(cluster, options, shared, patterns, notices));
+            Servers::Cluster(cluster) => follow(cluster.clone(), options, shared, patterns, notices).boxed(),
+        };
+        self.base.runtime.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = listening => {}
             }
-        }
+        });
         listener
     }
 }

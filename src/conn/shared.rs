@@ -32,9 +32,10 @@ impl Shared {
     pub(super) fn for_another_server(&self) -> Self {
         Self { demotion: Demotion::none_yet(), ..self.clone() }
     }
+
     /// For a connection to a server that the topology does not name: a sentinel.
     pub(super) fn without_topology(&self) -> Self {
-        Self { topology: None, ..self.clone() }
+        Self { topology: None, ..self.for_another_server() }
     }
 
     /// Leads a connection to the server of this slot, unless the URL alone says where it is.

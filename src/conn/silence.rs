@@ -16,6 +16,8 @@ pub(super) const LONGER: Duration = Duration::from_secs(8);
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     last_reply: AtomicU64,
+    /// When the last command was sent, other than a test.
+    last_sent: AtomicU64,
     /// Until when long commands may be on their way; 0 if there are none.
     long_until: AtomicU64,
     /// When the first of them was sent, and the last.
@@ -37,6 +39,18 @@ pub(super) enum Verdict {
 impl Silence {
     pub(super) fn last_reply(&self) -> u64 {
         self.last_reply.load(Relaxed)
+    }
+
+    /// A command is sent that is no test of the connection.
+    pub(super) fn sends(&self, now: u64) {
+        self.last_sent.fetch_max(now, Relaxed);
+    }
+
+    /// Whether the reply to a command is awaited. A connection is not idle then: for as long as `patience`,
+    /// it is for whoever waits to give it up.
+    pub(super) fn is_awaited(&self, now: u64, patience: Duration) -> bool {
+        let sent = self.last_sent.load(Relaxed);
+        sent > self.last_reply() && now < sent.saturating_add(patience.as_micros() as u64)
     }
 
     /// The reply to a command that was sent at `sent`. Replies come in the order of the commands: what was

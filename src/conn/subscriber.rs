@@ -11,6 +11,7 @@ use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
 use super::client::{FredClient, Message, To, content};
 use super::link::Link;
+use super::op_error::cut;
 use super::purpose::Purpose;
 use super::pushed::{Push, Pushed};
 use super::shared::Shared;
@@ -111,6 +112,7 @@ pub(super) async fn subscriber(
         refused: HashSet::new(),
         unwanted: Vec::new(),
         batch: BATCH,
+        is_searching: false,
         failures: 0,
         not_before: Instant::now(),
         refused_until: Instant::now(),
@@ -135,8 +137,11 @@ struct Subscriber {
     refused: HashSet<Arc<str>>,
     /// Subscribed to, and no longer wanted.
     unwanted: Vec<Arc<str>>,
-    /// The maximum number of channels in one command; smaller during the search for the refused one.
+    /// The maximum number of channels in one command; smaller during the search for the refused one, and
+    /// growing behind it.
     batch: usize,
+    /// Whether the last batch was refused, and had several channels.
+    is_searching: bool,
     /// How many attempts in a row have failed.
     failures: u32,
     /// No further attempt to subscribe before this time ...
@@ -262,15 +267,21 @@ impl Subscriber {
         }
         self.failures = 0;
         self.unwanted.clear();
+        if !self.is_searching {
+            self.batch = (self.batch * 2).min(BATCH);
+        }
         if batch.iter().any(|channel| self.refused.contains(channel)) {
             // The ACL has changed, so the others may be allowed now, too.
-            (self.batch, self.pause) = (BATCH, REFUSED[0]);
+            (self.batch, self.is_searching, self.pause) = (BATCH, false, REFUSED[0]);
             self.refused.clear();
         }
         let confirmed: HashSet<_> = batch.iter().collect();
         self.unconfirmed.retain(|channel| !confirmed.contains(channel));
-        if self.unconfirmed.is_empty() && std::mem::take(&mut self.is_failing) {
-            events::announcements_back();
+        if self.unconfirmed.is_empty() {
+            self.is_searching = false;
+            if std::mem::take(&mut self.is_failing) {
+                events::announcements_back();
+            }
         }
         (!batch.is_empty()).then_some(Notice::Confirmed(batch))
     }
@@ -287,8 +298,10 @@ impl Subscriber {
             events::announcements_failing(error);
             self.link.note("SUBSCRIBE", error);
         }
-        self.batch = (batch.len() / 2).max(1);
-        if batch.len() == 1 {
+        self.is_searching = batch.len() > 1;
+        if self.is_searching {
+            self.batch = batch.len() / 2;
+        } else {
             self.refused.extend(batch);
             self.refused_until = Instant::now() + self.pause;
             self.pause = (self.pause * 2).min(REFUSED[1]);
@@ -304,7 +317,7 @@ impl Subscriber {
         let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
             Err(_) => return Err(OpError::Unknown(Cause::silence())),
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
-                return Err(OpError::Server(error.details().to_owned()));
+                return Err(OpError::Server(cut(error.details()).into_owned()));
             }
             Ok(Err(error)) => return Err(library_error::of_sent(&error)),
             Ok(Ok(is_pong)) => is_pong,

@@ -380,6 +380,31 @@ mod timeouts {
         other.unwrap();
     }
 
+    /// The test would wait behind a command that the server is slow to answer.
+    #[tokio::test]
+    async fn a_connection_with_a_command_on_its_way_is_not_idle() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), Duration::from_secs(60)).await;
+        let accepted = proxy.accepted();
+        sleep(Duration::from_secs(29)).await;
+        proxy.hold_replies(true);
+        let command = push("a");
+        let first = conn.call(&command);
+        let second = async {
+            sleep(Duration::from_secs(3)).await;
+            let answered = async {
+                sleep(Duration::from_secs(2)).await;
+                proxy.hold_replies(false);
+            };
+            let ping = Command::new("PING");
+            tokio::join!(conn.call(&ping), answered).0
+        };
+        let (first, second) = tokio::join!(first, second);
+        assert_eq!((first.unwrap().into_int().unwrap(), proxy.accepted()), (1, accepted));
+        second.unwrap();
+    }
+
     #[tokio::test]
     async fn a_longer_timeout_waits_longer_for_a_connection() {
         let server = Server::start();

@@ -56,7 +56,7 @@ impl Cancelled {
     /// ```no_run
     /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
     /// if !orders.job("order-17").cancel().await?.is_removed() {
-    ///     println!("too late: it is due, or was cancelled before");
+    ///     println!("it was due or cancelled before, or a handler has it and is asked to stop");
     /// }
     /// # Ok(())
     /// # }

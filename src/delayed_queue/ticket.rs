@@ -19,7 +19,7 @@ use crate::scripts;
 use crate::wire::keys::Keys;
 use crate::wire::time;
 
-/// The first byte of a ticket's text, decoded.
+/// The first byte of a ticket.
 const VERSION: u8 = 1;
 
 /// Identifies one pending payload, for [`cancel`](DelayedQueue::cancel) and
@@ -31,7 +31,8 @@ const VERSION: u8 = 1;
 /// # Text
 /// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and
 /// `_`. Any other text is [`Invalid`](crate::ErrorKind::Invalid). The text has about 4/3 × (payload + queue
-/// name) + 50 bytes. Serde writes this text in human-readable formats such as JSON, and bytes in the others.
+/// name) + 50 bytes. Serde writes this text in human-readable formats such as JSON, and the bytes that it
+/// encodes in the others.
 ///
 /// # Examples
 /// ```no_run
@@ -90,10 +91,9 @@ impl fmt::Debug for Ticket {
     }
 }
 
-/// URL-safe text. `version: 1 byte | due: 8 bytes | length of the target: 4 bytes | target | entry`, in
-/// Base64.
-impl fmt::Display for Ticket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// `version: 1 byte | due: 8 bytes | length of the target: 4 bytes | target | entry`.
+impl Ticket {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(13 + self.target.len() + self.entry.len());
         bytes.put_u8(VERSION);
         bytes.put_u64(self.due);
@@ -101,7 +101,23 @@ impl fmt::Display for Ticket {
         bytes.put_u32(self.target.len() as u32);
         bytes.put_slice(self.target.as_bytes());
         bytes.put_slice(&self.entry);
-        f.write_str(&BASE64_URL_SAFE_NO_PAD.encode(bytes))
+        bytes
+    }
+
+    fn from_bytes(mut bytes: Bytes) -> Option<Self> {
+        (bytes.try_get_u8().ok()? == VERSION).then_some(())?;
+        let due = bytes.try_get_u64().ok()?;
+        let length = usize::try_from(bytes.try_get_u32().ok()?).ok()?;
+        (bytes.len() >= length).then_some(())?;
+        let target = String::from_utf8(bytes.split_to(length).into()).ok()?;
+        Some(Self { target, entry: bytes, due })
+    }
+}
+
+/// The bytes in URL-safe Base64.
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&BASE64_URL_SAFE_NO_PAD.encode(self.to_bytes()))
     }
 }
 
@@ -109,17 +125,10 @@ impl FromStr for Ticket {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = || Error::invalid("read a ticket", "expected the text that Ticket's Display writes");
-        let mut bytes = Bytes::from(BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?);
-        let parsed = (|| {
-            (bytes.try_get_u8().ok()? == VERSION).then_some(())?;
-            let due = bytes.try_get_u64().ok()?;
-            let length = usize::try_from(bytes.try_get_u32().ok()?).ok()?;
-            (bytes.len() >= length).then_some(())?;
-            let target = String::from_utf8(bytes.split_to(length).into()).ok()?;
-            Some(Self { target, entry: bytes, due })
-        })();
-        parsed.ok_or_else(wrong)
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
+        bytes
+            .and_then(|bytes| Self::from_bytes(bytes.into()))
+            .ok_or_else(|| Error::invalid("read a ticket", "expected the text that Ticket's Display writes"))
     }
 }
 
@@ -128,7 +137,7 @@ impl Serialize for Ticket {
         if serializer.is_human_readable() {
             serializer.collect_str(self)
         } else {
-            (&self.target, self.due, &self.entry).serialize(serializer)
+            serializer.serialize_bytes(&self.to_bytes())
         }
     }
 }
@@ -138,8 +147,8 @@ impl<'de> Deserialize<'de> for Ticket {
         if deserializer.is_human_readable() {
             String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
         } else {
-            let (target, due, entry) = Deserialize::deserialize(deserializer)?;
-            Ok(Self { target, entry, due })
+            let wrong = || D::Error::custom("expected the bytes of a ticket, of a version that is known");
+            Self::from_bytes(Bytes::deserialize(deserializer)?).ok_or_else(wrong)
         }
     }
 }
@@ -296,6 +305,11 @@ mod tests {
         let packed = rmp_serde::to_vec(&ticket()).unwrap();
         assert!(packed.len() < 1_040, "{} bytes", packed.len());
         assert_eq!(rmp_serde::from_slice::<Ticket>(&packed).unwrap(), ticket());
+        let mut other_version = ticket().to_bytes();
+        other_version[0] += 1;
+        let other_version = rmp_serde::to_vec(&Bytes::from(other_version)).unwrap();
+        let error = rmp_serde::from_slice::<Ticket>(&other_version).unwrap_err();
+        assert!(error.to_string().contains("version"), "{error}");
     }
 
     #[test]

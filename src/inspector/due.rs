@@ -33,7 +33,7 @@ pub struct DueCount {
     #[serde(serialize_with = "time::optional_in_epoch_ms")]
     pub until: Option<SystemTime>,
     /// How many entries.
-    pub count: usize,
+    pub count: u64,
 }
 
 impl Inspector {
@@ -72,6 +72,6 @@ impl Inspector {
         });
         let counts = try_join_all(counts).await?;
         let until = ends.into_iter().map(|end| Some(time::from_epoch_millis(end))).chain([None]);
-        Ok(until.zip(counts).map(|(until, count)| DueCount { until, count }).collect())
+        Ok(until.zip(counts).map(|(until, count)| DueCount { until, count: count as u64 }).collect())
     }
 }

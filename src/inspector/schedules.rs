@@ -82,7 +82,7 @@ impl Inspector {
                     let is_running = run_of(&bytes, &state.record).is_some_and(|run| running.contains(&run));
                     Ok(StoredSchedule::new(&bytes, state.record.payload.clone(), state, is_running))
                 }
-                Err(why) => Err(Error::invalid(format!("reading the schedule `{name}`"), why)),
+                Err(why) => Err(Error::unreadable(format!("reading the schedule `{name}`"), why)),
             };
             read.push((name, schedule));
         }

@@ -45,7 +45,7 @@ pub struct Server {
     /// Of a master that accepts writes only with some replicas: those that follow closely enough.
     pub good_replicas: Option<u64>,
     /// Its clock.
-    #[serde(rename = "clock_ms", serialize_with = "time::optional_in_epoch_ms")]
+    #[serde(serialize_with = "time::optional_in_epoch_ms")]
     pub clock: Option<SystemTime>,
     /// How long the question for the clock and its answer have taken together.
     #[serde(rename = "round_trip_ms", serialize_with = "time::optional_in_ms")]

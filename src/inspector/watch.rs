@@ -163,7 +163,7 @@ impl Inspector {
     #[must_use]
     pub fn watch(&self, pattern: impl AsRef<[u8]>) -> Happenings {
         Happenings {
-            notices: self.conn.listen_to_patterns(PATTERNS),
+            notices: self.conn.listen_to_patterns(PATTERNS, self.engine.at_stop.stop.clone()),
             pattern: pattern.as_ref().to_vec(),
             conn: self.conn.clone(),
             is_over: false,

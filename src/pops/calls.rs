@@ -230,7 +230,7 @@ pub(super) async fn try_pop(
             .number(KEPT_MS)
             .arg(claim.clone())
             .arg(earlier.clone().unwrap_or_default());
-        let reply = claims::run_until_answered(call, conn).await;
+        let reply = claims::run_until_answered(call, conn, conn).await;
         let more = match reply.and_then(|reply| Ok(reply.into_strings()?)) {
             Ok(more) => more,
             // Payloads that came before the error are here, and must not be lost with it.
@@ -272,7 +272,7 @@ pub(super) async fn try_pop_any(
         .number(KEPT_MS)
         .arg(claim.clone())
         .args(earlier.iter().cloned());
-    let reply = claims::run_until_answered(call, conn).await;
+    let reply = claims::run_until_answered(call, conn, conn).await;
     match reply.and_then(|reply| payloads_of(reply, lists.len())) {
         Ok(payloads) => {
             let popped = lists.iter().zip(&payloads).filter(|(_, payloads)| !payloads.is_empty());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::{BoxFuture, FutureExt, join_all};
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::{interval, sleep};
@@ -406,9 +406,9 @@ impl Task {
                 () = shutdown => {}
             }
         }
-        for link in std::mem::take(&mut self.kinds).into_values().flat_map(PopsOfKind::into_links) {
-            link.close().await;
-        }
+        // At the same time: of a silent server, each takes as long as it may.
+        let links = std::mem::take(&mut self.kinds).into_values().flat_map(PopsOfKind::into_links);
+        join_all(links.map(async |link| link.close().await)).await;
     }
 
     /// Waits until nothing is in flight and every undelivered payload is back in its list.

@@ -50,6 +50,11 @@ impl Op<'_> {
         Error::invalid(self.attempt(), reason)
     }
 
+    /// The error for a record that this version cannot read.
+    pub(crate) fn unreadable(self, why: impl Into<String>) -> Error {
+        Error::unreadable(self.attempt(), why)
+    }
+
     /// The error for a command that failed.
     pub(crate) fn failed(self, error: impl Into<OpError>) -> Error {
         match error.into() {

@@ -117,7 +117,7 @@ impl Deliveries {
             turn.add(to_settle);
         }
         if self.leases.next().is_some_and(|next| next <= now) {
-            turn.extend = self.leases.due(now);
+            turn.extend = self.leases.due(now, MOST);
         }
     }
 

@@ -100,45 +100,64 @@ impl Forwarding {
 impl Destination {
     /// Sends some of the letters that wait to be sent, the oldest first. Returns how many.
     async fn send(&self, conn: &Conn, keys: &Keys, waiting: u64) -> Result<usize, OpError> {
-        let (from, scratch) = (keys.of_messages(), keys.scratch());
+        let from = keys.of_messages();
         let mut cursor = [Bytes::new(), Bytes::new()];
-        let letters = loop {
+        let (mut left, mut sent, mut refused) = (usize::try_from(waiting).unwrap_or(usize::MAX), 0, None);
+        // Neither those that cannot be read nor those that the other server refuses are in the way.
+        loop {
             let read = scripts::READ_DEAD.on(&[&from.dead, &from.dead_messages]);
             let read = read.args(cursor).number(MOST).only_reads();
-            let mut letters = read.run(conn).await?.into_array()?;
+            let mut letters = read.run(&conn.for_long_reply()).await?.into_array()?;
             let read = letters.split_off(letters.len().min(2));
             let [score, id] = Reply::Array(letters).into_parts()?;
             cursor = [score.into_bytes()?, id.into_bytes()?];
-            // Those that cannot be read are not in the way.
-            if !read.is_empty() || !is_to_be_sent(&cursor[0]) {
-                break read;
+            let letters = read
+                .chunks_exact(10)
+                .filter(|letter| matches!(letter, [_, Reply::Bytes(score), ..] if is_to_be_sent(score)));
+            for letter in letters.take(left) {
+                let [id, _, _, _, _, _, _, died, payload, _] = letter else { continue };
+                let (id, died) = (id.clone().into_bytes()?, died.clone().into_int()?);
+                left -= 1;
+                match self.send_one(conn, keys, id, died, payload.clone().into_bytes()?).await {
+                    Ok(is_sent) => sent += usize::from(is_sent),
+                    // It may be too long, for example.
+                    Err(error @ (OpError::Server(_) | OpError::TooLarge(_))) => {
+                        refused = refused.or(Some(error));
+                    }
+                    Err(error) => return Err(error),
+                }
             }
-        };
-        let letters = letters.chunks_exact(10);
-        let letters =
-            letters.filter(|letter| matches!(letter, [_, Reply::Bytes(score), ..] if is_to_be_sent(score)));
-        let letters = letters.take(usize::try_from(waiting).unwrap_or(usize::MAX));
-        let mut sent = 0;
-        for letter in letters {
-            let [id, _, _, _, _, _, _, died, payload, _] = letter else { continue };
-            let (id, died, payload) =
-                (id.clone().into_bytes()?, died.clone().into_int()?, payload.clone().into_bytes()?);
-            // The last push may have taken long, and somebody may have requeued it meanwhile.
-            let score = Command::new("ZSCORE").arg(from.dead.clone()).arg(id.clone()).only_reads();
-            if !conn.call(&score).await?.into_optional_bytes()?.is_some_and(|score| is_to_be_sent(&score)) {
-                continue;
+            if sent > 0 || left == 0 || !is_to_be_sent(&cursor[0]) {
+                return refused.map_or(Ok(sent), Err);
             }
-            let name = format!("{}-{died}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-            let receipt = self.keys.returned_as(&name);
-            let push = scripts::RETURN_TO_LIST.on(&[self.keys.target(), &receipt, self.keys.scratch()]);
-            let push = push.arg("RPUSH").number(scripts::REMEMBERED_MS).arg(payload);
-            push.idempotent().run(&self.conn).await?;
-            // In one step: a process that dies between two leaves the content for ever.
-            let forget = scripts::REMOVE_DEAD.on(&[&from.dead, &from.dead_messages, scratch]).arg(id);
-            forget.idempotent().run(conn).await?;
-            sent += 1;
         }
-        Ok(sent)
+    }
+
+    /// Sends a letter on, unless somebody has requeued it. Returns whether it was sent.
+    async fn send_one(
+        &self,
+        conn: &Conn,
+        keys: &Keys,
+        id: Bytes,
+        died: i64,
+        payload: Bytes,
+    ) -> Result<bool, OpError> {
+        let from = keys.of_messages();
+        // The last push may have taken long.
+        let score = Command::new("ZSCORE").arg(from.dead.clone()).arg(id.clone()).only_reads();
+        if !conn.call(&score).await?.into_optional_bytes()?.is_some_and(|score| is_to_be_sent(&score)) {
+            return Ok(false);
+        }
+        let name = format!("{}-{died}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let receipt = self.keys.returned_as(&name);
+        let destination = self.conn.for_long(payload.len());
+        let push = scripts::RETURN_TO_LIST.on(&[self.keys.target(), &receipt, self.keys.scratch()]);
+        let push = push.arg("RPUSH").number(scripts::REMEMBERED_MS).arg(payload);
+        push.idempotent().run(&destination).await?;
+        // In one step: a process that dies between two leaves the content for ever.
+        let forget = scripts::REMOVE_DEAD.on(&[&from.dead, &from.dead_messages, keys.scratch()]).arg(id);
+        forget.idempotent().run(conn).await?;
+        Ok(true)
     }
 }
 

@@ -45,6 +45,9 @@ struct Shared {
     of_messages: MessageKeys,
     settings: Settings,
     waiting: Arc<Waiting>,
+    /// The last handle is gone.
+    end: CancellationToken,
+    /// The client ends.
     stop: CancellationToken,
 }
 
@@ -82,7 +85,7 @@ pub(super) struct NoAnswer {
     pub(super) error: OpError,
     /// A try may have been executed.
     pub(super) lost: bool,
-    /// The client has ended. Otherwise the server has refused the call.
+    /// The client has ended, or nobody needs the answer. Otherwise the server has refused the call.
     pub(super) closed: bool,
 }
 
@@ -92,11 +95,12 @@ impl InFlight {
         keys: &Keys,
         settings: Settings,
         waiting: Arc<Waiting>,
+        end: CancellationToken,
         stop: CancellationToken,
     ) -> Self {
         let (keys, of_messages) = (keys.clone(), keys.of_messages());
         Self {
-            shared: Arc::new(Shared { conn, keys, of_messages, settings, waiting, stop }),
+            shared: Arc::new(Shared { conn, keys, of_messages, settings, waiting, end, stop }),
             calls: FuturesUnordered::new(),
             idle: Vec::new(),
             claiming: 0,
@@ -216,7 +220,11 @@ impl Shared {
                 Err(error @ (OpError::Server(_) | OpError::TooLarge(_) | OpError::Rejected(_))) => {
                     break Err(NoAnswer { error, lost, closed: false });
                 }
-                Err(error) if self.stop.is_cancelled() => {
+                // Without a handle there is nobody to receive for. What a lost try may have claimed is
+                // released behind its reply.
+                Err(error)
+                    if self.stop.is_cancelled() || self.end.is_cancelled() && settlements == 0 && !lost =>
+                {
                     break Err(NoAnswer { error, lost, closed: true });
                 }
                 // Receives that do not wait are not delayed by what nobody can do now. For them, nothing is

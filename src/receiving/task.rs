@@ -1,6 +1,7 @@
 //! The task of one receiver. It carries out what its [`Plan`] decides: it has the calls, the deliveries and
 //! the blocked pop, and reads the clock.
 
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -153,7 +154,7 @@ impl Task {
                 yield_once().await;
             }
         }
-        self.finish().await;
+        self.finish(&stop).await;
     }
 
     /// Takes the steps that are to be taken now. Returns when to ask for the next one; `None` if that is when
@@ -354,11 +355,16 @@ impl Task {
         self.deliveries.close();
     }
 
-    /// Settles what is left, and leaves nothing of this receiver behind.
-    async fn finish(mut self) {
+    /// Settles what is left, however long that takes while the client goes on, and leaves nothing of this
+    /// receiver behind.
+    async fn finish(mut self, stop: &CancellationToken) {
         self.close();
         let bound = self.conn.command_timeout();
-        let _ = within(bound, async {
+        let is_over = async {
+            stop.cancelled().await;
+            within(bound, pending::<()>()).await;
+        };
+        let settling = async {
             while !self.in_flight.is_empty() {
                 let answered = self.in_flight.next().await;
                 self.on_ended(answered);
@@ -384,8 +390,11 @@ impl Task {
             self.forwarding.finish(&self.keys).await;
             self.deliveries.finish().await;
             self.in_flight.finish().await;
-        })
-        .await;
+        };
+        tokio::select! {
+            () = settling => {}
+            () = is_over => {}
+        }
     }
 
     /// Makes calls while there is something to do and the server answers.

@@ -58,6 +58,14 @@ impl Step {
         Ok(Some(Self { withdrawn: old.withdrawn(now), ..Self::resumed(record, now)? }))
     }
 
+    /// The same schedule a little later, if its run is held back and the time of the next look has come. To
+    /// look may take the server as long as to read all that is ready, so one client does it: the one whose
+    /// change of this succeeds.
+    pub(crate) fn look(state: &State, now: u64) -> Option<Self> {
+        let is_due = state.next.is_some_and(|due| due <= now);
+        (is_due && state.record.held > 0).then(|| Self::store(state.record.clone(), Some(now + HELD)))
+    }
+
     /// The run whose entry was stored is due: the next ones. `None` if it is not due yet. If runs do not
     /// overlap, `is_running` says whether the last one is not done.
     pub(crate) fn advance(state: &State, now: u64, is_running: bool) -> Result<Option<Self>, String> {

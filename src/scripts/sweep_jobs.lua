@@ -30,6 +30,7 @@ local cursor, next_call, foreign, notes_at = unpack(redis.call('HMGET', KEYS.con
 -- Receivers look for that, too, but there may be none. A key of another type is for them to report.
 local apart = are_apart(foreign) and 1 or 0
 local count, notes = redis.call('HLEN', KEYS.jobs), redis.call('HLEN', KEYS.notes)
+redis.call('HDEL', KEYS.control, '') -- changes nothing, but a script that has written may go on with a full memory
 if notes > 0 then
     redis.call('HSET', KEYS.control, 'notes', '1')
 else

@@ -59,7 +59,7 @@ struct OfServer {
     /// `None` if it deletes nothing when its memory is full.
     eviction_policy: Option<String>,
     /// `None` if it does not say so.
-    aof_enabled: Option<bool>,
+    has_append_only_file: Option<bool>,
 }
 
 /// The counters of the queues that still have a handle.
@@ -150,7 +150,7 @@ impl Counts {
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some((message, Instant::now()));
     }
 
-    fn last_transfer(&self) -> Option<Duration> {
+    fn last_transfer_ago(&self) -> Option<Duration> {
         let at = Some(self.last_transfer.load(Relaxed)).filter(|at| *at > 0)?;
         Some(self.since.elapsed().saturating_sub(Duration::from_micros(at)))
     }
@@ -162,7 +162,7 @@ impl Counts {
 
     /// The last error, unless a transfer has succeeded after it.
     fn failure(&self) -> Option<LastError> {
-        self.last_error().filter(|error| self.last_transfer().is_none_or(|last| last >= error.ago))
+        self.last_error().filter(|error| self.last_transfer_ago().is_none_or(|last| last >= error.ago))
     }
 }
 
@@ -229,7 +229,7 @@ impl ClientCounters {
     /// Notes whether the server has an append-only file. Returns whether that has changed.
     pub(crate) fn has_aof(&self, server: &str, enabled: bool) -> bool {
         let mut servers = self.0.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        servers.entry(server.to_owned()).or_default().aof_enabled.replace(enabled) != Some(enabled)
+        servers.entry(server.to_owned()).or_default().has_append_only_file.replace(enabled) != Some(enabled)
     }
 
     /// The client does not write to this server any more.
@@ -238,16 +238,16 @@ impl ClientCounters {
     }
 
     /// What is known of the queues that this client transfers for.
-    pub(crate) fn health(&self, connected: bool, last_reply: Option<Duration>) -> Health {
+    pub(crate) fn health(&self, connected: bool, last_reply_ago: Option<Duration>) -> Health {
         let queues = self.0.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let queues = queues.known.values().filter_map(Weak::upgrade);
         let queues: Vec<_> = queues.filter(|queue| queue.transferring.load(Relaxed)).collect();
         Health {
             connected,
-            last_reply,
+            last_reply_ago,
             transferring_queues: queues.len() as u64,
             failing_queues: queues.iter().filter(|queue| queue.counts.failure().is_some()).count() as u64,
-            last_transfer: self.0.counts.last_transfer(),
+            last_transfer_ago: self.0.counts.last_transfer_ago(),
             overdue_for: queues.iter().filter_map(|queue| queue.overdue_for()).max(),
         }
     }
@@ -267,9 +267,9 @@ impl ClientCounters {
             failovers: failovers.load(Relaxed),
             redirects: redirects.load(Relaxed),
             eviction_policy: servers.values().find_map(|server| server.eviction_policy.clone()),
-            aof_enabled: servers
+            has_append_only_file: servers
                 .values()
-                .filter_map(|server| server.aof_enabled)
+                .filter_map(|server| server.has_append_only_file)
                 .reduce(|all, one| all && one),
             transferring_queues: transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
@@ -420,7 +420,7 @@ impl QueueCounters {
             transferring: self.transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
-            last_transfer: counts.last_transfer(),
+            last_transfer_ago: counts.last_transfer_ago(),
             failed_transfers: counts.failed_transfers.load(Relaxed),
             stalled_transfers: counts.stalled_transfers.load(Relaxed),
             transferred: counts.transferred.load(Relaxed),
@@ -502,7 +502,7 @@ mod tests {
     #[test]
     fn one_server_without_an_append_only_file_is_enough() {
         let client = ClientCounters::new();
-        let enabled = || client.stats(true).aof_enabled;
+        let enabled = || client.stats(true).has_append_only_file;
         client.evicts("a", None);
         assert_eq!(enabled(), None);
         assert!(client.has_aof("a", true) && !client.has_aof("a", true));

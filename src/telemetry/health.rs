@@ -23,7 +23,7 @@ use crate::wire::time;
 /// # fn example(client: &redelay::Client) -> bool {
 /// let health = client.health();
 /// let long = Some(Duration::from_secs(300));
-/// health.connected && health.overdue_for > long && health.last_transfer > long
+/// health.connected && health.overdue_for > long && health.last_transfer_ago > long
 /// # }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -34,8 +34,8 @@ pub struct Health {
     /// Time since the server last answered a command; in a cluster, the master that has been silent for
     /// longest. An idle client asks after 30 s. While it is not connected, this is about how long. `None` if
     /// no master of a cluster is known.
-    #[serde(rename = "last_reply_ms", serialize_with = "time::optional_in_ms")]
-    pub last_reply: Option<Duration>,
+    #[serde(rename = "last_reply_ago_ms", serialize_with = "time::optional_in_ms")]
+    pub last_reply_ago: Option<Duration>,
     /// Queues for which this client transfers now.
     pub transferring_queues: u64,
     /// Those of them whose last transfer failed: the server cannot be reached, or it refuses.
@@ -43,8 +43,8 @@ pub struct Health {
     /// Time since the server last answered a transfer. An idle client transfers about once a minute
     /// ([`ClientBuilder::sweep_interval`](crate::client::ClientBuilder::sweep_interval)). `None` if there was
     /// none.
-    #[serde(rename = "last_transfer_ms", serialize_with = "time::optional_in_ms")]
-    pub last_transfer: Option<Duration>,
+    #[serde(rename = "last_transfer_ago_ms", serialize_with = "time::optional_in_ms")]
+    pub last_transfer_ago: Option<Duration>,
     /// How long the earliest overdue entry of all these queues has been due. `None` if none is overdue.
     #[serde(rename = "overdue_for_ms", serialize_with = "time::optional_in_ms")]
     pub overdue_for: Option<Duration>,

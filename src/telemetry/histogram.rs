@@ -20,12 +20,12 @@ use crate::wire::time;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Histogram {
     /// How many were as long as the bound of their bucket or shorter, and longer than the one before; the
     /// last one counts what is longer than all bounds.
-    pub counts: [u64; Self::BOUNDS.len() + 1],
+    pub counts: Vec<u64>,
     /// All times together.
     #[serde(rename = "sum_ms", serialize_with = "time::in_ms")]
     pub sum: Duration,
@@ -33,7 +33,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// The bounds of the buckets, those of OpenTelemetry's durations in messaging.
-    pub const BOUNDS: [Duration; 14] = [
+    pub const BOUNDS: &'static [Duration] = &[
         Duration::from_millis(5),
         Duration::from_millis(10),
         Duration::from_millis(25),
@@ -51,9 +51,14 @@ impl Histogram {
     ];
 
     pub(super) fn and(self, other: Self) -> Self {
-        let mut counts = self.counts;
-        counts.iter_mut().zip(other.counts).for_each(|(count, other)| *count += other);
+        let counts = self.counts.iter().zip(other.counts).map(|(count, other)| count + other).collect();
         Self { counts, sum: self.sum.saturating_add(other.sum) }
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: vec![0; Self::BOUNDS.len() + 1], sum: Duration::ZERO }
     }
 }
 
@@ -73,7 +78,7 @@ impl Buckets {
     }
 
     pub(super) fn read(&self) -> Histogram {
-        let counts = std::array::from_fn(|bucket| self.counts[bucket].load(Relaxed));
+        let counts = self.counts.iter().map(|count| count.load(Relaxed)).collect();
         Histogram { counts, sum: Duration::from_micros(self.sum.load(Relaxed)) }
     }
 }

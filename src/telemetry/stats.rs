@@ -45,7 +45,7 @@ pub struct ClientStats {
     /// Whether the server has an append-only file. Without it, a restart loses everything since the last
     /// snapshot. In a cluster: whether every master that reports this has one. Looked at when the client
     /// connects; `None` if the user may not run `INFO`, or a service does not say it.
-    pub aof_enabled: Option<bool>,
+    pub has_append_only_file: Option<bool>,
     /// Queues for which this client transfers now.
     pub transferring_queues: u64,
     /// Futures and streams that wait for a payload now.
@@ -129,8 +129,8 @@ pub struct QueueStats {
     /// Transfer calls of this client that the server answered.
     pub transfers: u64,
     /// Time since the last of them.
-    #[serde(rename = "last_transfer_ms", serialize_with = "time::optional_in_ms")]
-    pub last_transfer: Option<Duration>,
+    #[serde(rename = "last_transfer_ago_ms", serialize_with = "time::optional_in_ms")]
+    pub last_transfer_ago: Option<Duration>,
     /// Transfer calls of this client that failed. Each is retried.
     pub failed_transfers: u64,
     /// How often an entry of this queue was overdue for more than 5 s although the server answered, and this
@@ -147,7 +147,7 @@ pub struct QueueStats {
     pub lateness: Histogram,
     /// Malformed entries that this client moved to the quarantine.
     pub quarantined_by_this_client: u64,
-    /// The last transfer that failed. If `last_transfer` is more recent, the problem is over.
+    /// The last transfer that failed. If `last_transfer_ago` is shorter than its `ago`, the problem is over.
     pub last_error: Option<LastError>,
 }
 
@@ -171,7 +171,7 @@ impl QueueStats {
             transferring: self.transferring && other.transferring,
             takers: self.takers + other.takers,
             transfers: self.transfers + other.transfers,
-            last_transfer: earlier(self.last_transfer, other.last_transfer),
+            last_transfer_ago: earlier(self.last_transfer_ago, other.last_transfer_ago),
             failed_transfers: self.failed_transfers + other.failed_transfers,
             stalled_transfers: self.stalled_transfers + other.stalled_transfers,
             transferred: self.transferred + other.transferred,

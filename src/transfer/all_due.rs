@@ -9,6 +9,7 @@ use crate::telemetry::QueueCounters;
 use crate::wire::keys::Keys;
 
 /// Transfers all entries that are due when it begins. What becomes due meanwhile may be transferred, too.
+/// Returns how many were transferred.
 ///
 /// Each call of the script moves something, prepares that, or ends with an error. So it ends, however much is
 /// offered.
@@ -17,8 +18,8 @@ pub(crate) async fn all_due(
     keys: &Keys,
     counters: &Arc<QueueCounters>,
     settings: &Settings,
-) -> Result<(), OpError> {
-    let (mut cursor, mut begun) = (0, None);
+) -> Result<u64, OpError> {
+    let (mut cursor, mut begun, mut transferred) = (0, None, 0);
     loop {
         let call = Call {
             conn: conn.clone(),
@@ -35,9 +36,11 @@ pub(crate) async fn all_due(
             looks_for_schedules: false,
         };
         let reply = call.run().await.result?;
-        let begun = *begun.get_or_insert(reply.clock);
+        transferred += reply.transferred as u64;
+        // If the clock was set back, what was due when it began may be due no more.
+        let begun = reply.clock.min(*begun.get_or_insert(reply.clock));
         if reply.head.is_none_or(|head| head * 1e3 > begun as f64) {
-            return Ok(());
+            return Ok(transferred);
         }
         cursor = reply.cursor;
     }

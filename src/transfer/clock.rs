@@ -6,6 +6,9 @@ use tokio::time::Instant;
 
 /// How far two clocks can drift apart, in parts per million. Quartz drifts less.
 const DRIFT_PPM: i64 = 100;
+/// A clock that is further off than it can have drifted to was set. One that is off by less, µs, is slewed:
+/// NTP lets it run by 500 ppm faster or slower for a while, and some programs by much more.
+const SET: i64 = 5_000;
 
 /// The server's clock showed `micros`, epoch µs, at some instant between these two.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct ClockReading {
 pub(crate) struct ServerClock {
     origin: Instant,
     bounds: Option<Bounds>,
+    /// The bounds that were contradicted first since the clock was last said to be set.
+    before: Option<Bounds>,
 }
 
 /// The server's µs since the epoch minus the local µs since `origin`.
@@ -36,10 +41,11 @@ struct Bounds {
 
 impl ServerClock {
     pub(crate) fn new(origin: Instant) -> Self {
-        Self { origin, bounds: None }
+        Self { origin, bounds: None, before: None }
     }
 
-    /// Takes a reading into account. Returns whether the server's clock was set since the last one.
+    /// Takes a reading into account. Returns whether the server's clock was set since the last time that this
+    /// was said, so that times which were computed before are wrong.
     pub(crate) fn observe(&mut self, reading: ClockReading) -> bool {
         let ClockReading { sent, received, micros } = reading;
         let new = Bounds {
@@ -47,19 +53,25 @@ impl ServerClock {
             high: micros.saturating_sub(self.micros_of(sent)),
             at: received,
         };
-        let mut was_set = false;
         self.bounds = Some(match self.bounds {
             Some(known) => {
                 let elapsed = self.micros_of(received).saturating_sub(self.micros_of(known.at));
                 let drift = elapsed.saturating_mul(DRIFT_PPM) / 1_000_000 + 1;
                 let low = new.low.max(known.low.saturating_sub(drift));
                 let high = new.high.min(known.high.saturating_add(drift));
-                was_set = low > high;
-                if was_set { new } else { Bounds { low, high, at: received } }
+                if low <= high {
+                    Bounds { low, high, at: received }
+                } else {
+                    self.before.get_or_insert(known);
+                    new
+                }
             }
             None => new,
         });
-        was_set
+        let is_off = |before: &mut Bounds| {
+            new.low > before.high.saturating_add(SET) || new.high < before.low.saturating_sub(SET)
+        };
+        self.before.take_if(is_off).is_some()
     }
 
     /// When to send a call that the server should execute at this time of its clock (epoch ms). It is rather
@@ -117,6 +129,26 @@ mod tests {
             assert!(!clock.observe(at(start + ms(12), start + ms(13), EPOCH + 12_000 + jump)));
             let due = clock.instant_of((EPOCH + jump + 20_000) as f64 / 1000.0).unwrap();
             assert!(due <= start + ms(20) && due >= start + ms(18));
+        }
+    }
+
+    /// Each time, all queues of the server are swept.
+    #[test]
+    fn a_clock_that_is_slewed_is_set_now_and_then() {
+        for ppm in [500, -500] {
+            let start = Instant::now();
+            let mut clock = ServerClock::new(start);
+            let shows = |at: u64| EPOCH + at as i64 * 1000 + at as i64 * ppm / 1000;
+            let mut set = 0;
+            for at in (0..60_000).step_by(10) {
+                let (sent, received) = (start + ms(at), start + ms(at) + Duration::from_micros(200));
+                set += u32::from(clock.observe(ClockReading { sent, received, micros: shows(at) }));
+                let due = clock.instant_of(shows(at + 10) as f64 / 1000.0).unwrap();
+                let right = start + ms(at + 10);
+                assert!(due <= right + ms(1) && due + ms(1) >= right, "{at}");
+            }
+            // By 30 ms in a minute, less what the bounds allow.
+            assert!((3..=6).contains(&set), "{set}");
         }
     }
 

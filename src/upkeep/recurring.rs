@@ -3,6 +3,7 @@
 //! Every client that transfers a queue does this for its schedules. The server accepts the first one's
 //! change, and the others read what has become of it.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::agreement::Pair;
 use crate::conn::{Conn, OpError};
 use crate::recurrence::Step;
-use crate::schedules::{self, Found, Named};
+use crate::schedules::{self, Change, Found, Named};
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
 
@@ -79,16 +80,7 @@ impl Recurring {
 async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
     let mut reported = None;
     loop {
-        let looking = look(&conn, &keys, &on_head);
-        // A panic would be a mistake in this program, or in what reads cron expressions.
-        let look = AssertUnwindSafe(looking).catch_unwind().await.unwrap_or_else(|_| {
-            Ok(SchedulesSeen {
-                failed: Some((String::new(), "a panic".into())),
-                next: Some(REFUSED),
-                ..SchedulesSeen::default()
-            })
-        });
-        let SchedulesSeen { is_empty, next, failed } = match look {
+        let SchedulesSeen { is_empty, next, failed } = match look(&conn, &keys, &on_head).await {
             Ok(seen) => seen,
             Err(OpError::Server(why)) => SchedulesSeen {
                 failed: Some((String::new(), why)),
@@ -159,7 +151,10 @@ async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<SchedulesSee
         // Other clients have read the same page. In another order, each has some of the work.
         fastrand::shuffle(&mut due);
         let advance = due.into_iter().map(|due| async move {
-            let outcome = advance(conn, keys, &due, now).await;
+            // A panic would be a mistake in this program, or in what reads cron expressions. The other
+            // schedules go on.
+            let advancing = AssertUnwindSafe(advance(conn, keys, &due, now)).catch_unwind();
+            let outcome = advancing.await.unwrap_or_else(|_| Err(NotStored::Unreadable("a panic".into())));
             (due, outcome)
         });
         let mut advancing = stream::iter(advance).buffer_unordered(AT_ONCE);
@@ -210,17 +205,27 @@ impl NotStored {
 /// Stores the run after one that is due. Returns the head, if its transfer may have to be started. Changes
 /// nothing if another client was faster.
 async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result<Option<f64>, NotStored> {
+    let mut schedule = Cow::Borrowed(schedule);
     let step = match schedule.state().map_err(|why| NotStored::Unreadable(why.into()))? {
         Some(state) => {
+            let look = Step::look(&state, now);
+            if let Some(look) = &look {
+                match schedules::change(conn, keys, &schedule, look).await {
+                    Ok((Change::Changed, _)) => schedule = Cow::Owned(schedule.after(look)),
+                    Ok(_) => return Ok(None),
+                    Err(error) => return Err(NotStored::of(error)),
+                }
+            }
             let running = schedules::running(conn, keys, [(&schedule.name, &state.record)].into_iter()).await;
             let is_running = running.map_err(NotStored::of)?.contains(&true);
-            Step::advance(&state, now, is_running).map_err(NotStored::Unreadable)?
+            let step = Step::advance(&state, now, is_running).map_err(NotStored::Unreadable)?;
+            step.filter(|step| look.as_ref() != Some(step))
         }
         // The record was deleted by hand: the name follows.
         None => Some(Step::default()),
     };
     let Some(step) = step else { return Ok(None) };
-    match schedules::change(conn, keys, schedule, &step).await {
+    match schedules::change(conn, keys, &schedule, &step).await {
         Ok((_, head)) => Ok(head),
         Err(error) => Err(NotStored::of(error)),
     }

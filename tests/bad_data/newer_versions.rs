@@ -161,6 +161,17 @@ async fn schedules_stay() {
     let reported = listener.named("redelay.schedule.failing").remove(0);
     assert_eq!(reported.fields["schedule"], "s");
     assert!(reported.fields["error"].contains("newer version"), "{reported:?}");
+    let of_queue = delayed.schedules().read(None, 10).await.unwrap();
+    let of_inspector = client.inspector().schedules("q", None, 10).await.unwrap();
+    let mut errors = vec![delayed.schedule("s").get().await.unwrap_err()];
+    errors.extend(of_queue.into_iter().filter_map(|(name, schedule)| schedule.err().filter(|_| name == "s")));
+    errors.extend(
+        of_inspector.into_iter().filter_map(|(name, schedule)| schedule.err().filter(|_| name == "s")),
+    );
+    assert_eq!(errors.len(), 3);
+    for error in errors {
+        assert!(error.kind() == ErrorKind::Decode && error.to_string().contains("newer version"), "{error}");
+    }
     until_async("the other one runs", || async { client.stats().transferred > 0 }).await;
     assert!(hash(&server, SCHEDULE_RECORDS).contains(&(b"s".to_vec(), record.into())));
     assert!(server.zset(SCHEDULES).contains(&(b"s".to_vec(), 1.0)));

@@ -181,7 +181,7 @@ async fn junk_among_dead_letters_hides_none() {
     let letters = ready.dead_letters().read(None, usize::MAX).await.unwrap();
     assert_eq!(letters.iter().map(|letter| &letter.payload[..]).collect::<Vec<_>>(), [b"7"]);
     assert_eq!(ready.dead_letters().requeue_all(usize::MAX).await.unwrap(), 1);
-    let again = soon(ready.receiver().keep_dead_letters(1, Duration::ZERO).receive()).await.unwrap();
+    let again = soon(ready.receiver().keep_dead_letters(1, None).receive()).await.unwrap();
     assert_eq!(*again.value(), 7);
     again.ack().await.unwrap();
 }

@@ -152,10 +152,10 @@ fn value(random: &mut Rng, depth: usize) -> Value {
             Value::Null => Value::map::<Value>([]),
             value => Value::map([("k", value)]),
         },
-        _ => Value::Array(Box::new(java::Array {
-            class: "[Ljava.lang.Object;".into(),
-            elements: list(random, |random| value(random, depth - 1)),
-        })),
+        _ => {
+            let elements = list(random, |random| value(random, depth - 1));
+            Value::Array(Box::new(java::Array::new("[Ljava.lang.Object;", elements)))
+        }
     }
 }
 

@@ -126,6 +126,30 @@ async fn errors_name_the_command_that_is_missing() {
     }
 }
 
+/// Redis repeats what was sent with a command that it does not know.
+#[tokio::test]
+async fn errors_repeat_neither_a_password_nor_a_payload() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">hidden", "~*", "&*", "+@all"]);
+    let proxy = Proxy::start(server.port());
+    let connecting = || builder(&proxy).credentials("user", "hidden").transfer(false);
+    for (word, to) in [("AUTH\r\n", "AUTX\r\n"), ("HELLO\r\n", "HELLX\r\n")] {
+        proxy.rewrite_nothing();
+        proxy.rewrite_commands(word, to);
+        if let Err(error) = connecting().connect().await {
+            assert!(!format!("{error} {error:?}").contains("hidden"), "{error}");
+        }
+    }
+    proxy.rewrite_nothing();
+    proxy.rewrite_commands("LPOS\r\n", "LPOX\r\n");
+    let client = connecting().connect().await.unwrap();
+    let ready = client.blocking_queue::<String>("q", codec::String);
+    let error = ready.contains("hidden").await.unwrap_err();
+    names(&error, "LPOX");
+    let noted = client.stats().last_error.map(|error| error.message).unwrap_or_default();
+    assert!(noted.contains("LPOX") && !format!("{error} {noted}").contains("hidden"), "{error}; {noted}");
+}
+
 /// Redis does not say which command of a script it lacks, nor does Redis 6.2 say which one is forbidden.
 #[tokio::test]
 async fn errors_name_the_command_that_a_script_lacks() {

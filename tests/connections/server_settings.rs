@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, MINUTE, Queues, ms, soon, still_builder, text};
+use redelay_support::{HOUR, MINUTE, Queues, builder, ms, soon, still_builder, text};
 
 #[track_caller]
 fn is_too_large(error: &Error, limit: &str) {
@@ -150,7 +150,7 @@ async fn a_server_without_an_append_only_file_is_named() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     let client = Client::builder().url(proxy.url()).client_name("told").connect().await.unwrap();
-    assert_eq!(client.stats().aof_enabled, Some(false));
+    assert_eq!(client.stats().has_append_only_file, Some(false));
     assert_eq!(said().len(), 1);
     assert_eq!(said()[0].fields["server"], format!("127.0.0.1:{}", proxy.port()));
     assert_eq!(said()[0].level, tracing::Level::INFO);
@@ -164,21 +164,21 @@ async fn a_server_without_an_append_only_file_is_named() {
     // As a service that does not show it. What was known stays.
     proxy.rewrite_commands("persistence\r\n", "persistencX\r\n");
     reconnected().await;
-    assert_eq!(client.stats().aof_enabled, Some(false));
+    assert_eq!(client.stats().has_append_only_file, Some(false));
     let other = Client::connect(&proxy.url()).await.unwrap();
-    assert_eq!(other.stats().aof_enabled, None);
+    assert_eq!(other.stats().has_append_only_file, None);
     assert_eq!(other.stats().eviction_policy, None);
     proxy.rewrite_nothing();
     server.cmd(["CONFIG", "SET", "appendonly", "yes"]);
     let other = Client::connect(&proxy.url()).await.unwrap();
-    assert_eq!(other.stats().aof_enabled, Some(true));
+    assert_eq!(other.stats().has_append_only_file, Some(true));
 
     // A user who may not ask.
     server.cmd(["CONFIG", "SET", "appendonly", "no"]);
     server.cmd(["ACL", "SETUSER", "clerk", "on", ">secret", "~*", "&*", "+@all", "-info"]);
     let url = format!("redis://clerk:secret@127.0.0.1:{}", server.port());
     let clerk = Client::connect(&url).await.unwrap();
-    assert_eq!(clerk.stats().aof_enabled, None);
+    assert_eq!(clerk.stats().has_append_only_file, None);
     assert_eq!(said().len(), 1, "{:?}", said());
 }
 
@@ -227,6 +227,34 @@ async fn a_password_that_is_wrong_from_now_on_is_the_reason() {
     };
     let (delivery, ()) = tokio::join!(receive, check);
     delivery.unwrap().ack().await.unwrap();
+}
+
+/// It is tried again now and then, each time with a new connection, on which all others are subscribed again.
+#[tokio::test]
+async fn a_forbidden_channel_costs_the_others_few_commands() {
+    const OTHERS: usize = 300;
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "clerk", "on", ">secret", "~*", "+@all", "&*{q*", "&redelay:*"]);
+    let client = builder(&server).credentials("clerk", "secret").connect().await.unwrap();
+    let names = (0..OTHERS).map(|number| format!("q{number}")).chain(["x".to_owned()]);
+    let queues: Vec<_> =
+        names.map(|name| client.delayed_queue(&client.blocking_queue::<i64>(&name, codec::Long))).collect();
+    let are_subscribed = || async {
+        let channels: Vec<String> = server.get(["PUBSUB", "CHANNELS", "redisson_delay_queue_channel:{q*"]);
+        channels.len() == OTHERS
+    };
+    let after_refusals = async |refusals: u64| {
+        until_async("it is refused", || async { server.errors("NOPERM") >= refusals }).await;
+        until_async("the others are subscribed", are_subscribed).await;
+    };
+    // Those of the search for it are behind it.
+    after_refusals(10).await;
+    let (commands, refusals) = (server.command_calls("subscribe"), server.errors("NOPERM"));
+    after_refusals(refusals + 1).await;
+    let (commands, refusals) =
+        (server.command_calls("subscribe") - commands, server.errors("NOPERM") - refusals);
+    assert!(commands <= 20 * refusals, "{commands} for {refusals} tries");
+    drop(queues);
 }
 
 /// The connection is replaced on purpose, because a channel is forbidden, and meets another password.

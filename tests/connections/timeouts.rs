@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{BlockingQueue, DelayedQueue, ErrorKind, Result};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{Boxed, HOUR, MINUTE, Queues, builder, ms, soon};
+use redelay_support::{Boxed, CLAIMS, HOUR, MINUTE, ORDERED_LIST, Queues, builder, ms, soon};
 
 /// Every call that takes and does not wait for ever.
 fn calls(q: &BlockingQueue<i64>, d: &DelayedQueue<i64>) -> Vec<(&'static str, Boxed<Result<()>>)> {
@@ -72,6 +72,24 @@ async fn a_longer_one_waits_longer() {
     proxy.blackhole(false);
     let (early, late) = soon(polls).await.unwrap();
     assert_eq!((early.unwrap(), late.unwrap()), (Some(1), Some(2)));
+}
+
+/// A reply that always takes longer than the timeout of the handle arrives all the same, and the entry is in
+/// the queue again.
+#[tokio::test]
+async fn what_a_hasty_poll_has_taken_comes_back() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE).transfer(false)).await;
+    queues.delayed.offer(&1, HOUR).await.unwrap();
+    let hasty = queues.client.with_timeout(ms(100));
+    let delayed = hasty.delayed_queue(&hasty.blocking_queue::<i64>("q", redelay::codec::Long));
+    proxy.delay(ms(1_000));
+    let error = soon(delayed.poll()).await.unwrap_err();
+    assert!(error.is_unavailable() || error.is_outcome_unknown(), "{error}");
+    let is_back =
+        || async { server.list(ORDERED_LIST).len() == 1 && server.get::<usize, _>(["HLEN", CLAIMS]) == 0 };
+    until_async("it is back", is_back).await;
 }
 
 #[tokio::test]

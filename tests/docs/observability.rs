@@ -239,7 +239,7 @@ async fn receivers(server: &Server, listener: &Listener) {
     ready.offer_all(&[1, 2, 3, 4, 5]).await.unwrap();
 
     // Dead letters, of which one is kept.
-    let receiver = ready.receiver().lease(ms(200)).max_attempts(1).keep_dead_letters(1, Duration::ZERO);
+    let receiver = ready.receiver().lease(ms(200)).max_attempts(1).keep_dead_letters(1, None);
     for _ in 0..3 {
         soon(receiver.receive()).await.unwrap().retry().await.unwrap();
     }

@@ -64,7 +64,7 @@ async fn without_the_permission_to_run_scripts_nothing_is_transferred() {
     assert_eq!(soon(ready.take()).await.unwrap(), 1, "it goes on by itself");
     let stats = delayed.stats().await.unwrap();
     assert!(
-        stats.last_error.unwrap().ago > stats.last_transfer.unwrap(),
+        stats.last_error.unwrap().ago > stats.last_transfer_ago.unwrap(),
         "the last error is older than the last transfer"
     );
 }

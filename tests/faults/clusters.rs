@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use redelay::client::ClientBuilder;
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Cluster, Failover, Server, redis, until_async};
-use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
+use redelay_support::{HOUR, MINUTE, builder, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
@@ -66,8 +66,10 @@ fn beside(cluster: &Cluster) -> String {
     names.find(is_beside).unwrap()
 }
 
-/// The longest time that an offer and its take have taken, until `is_over`.
+/// The longest time that an offer and its take have taken, until `is_over`. A call does not fail while its
+/// server refuses it: see `longest_refusal`.
 async fn slowest(client: Client, name: String, is_over: Arc<AtomicBool>) -> Duration {
+    let client = client.with_timeout(10 * MINUTE);
     let queue = client.blocking_queue(&name, codec::Long);
     let delayed = client.delayed_queue(&queue);
     let mut slowest = Duration::ZERO;
@@ -109,14 +111,15 @@ async fn goes_on(failure: Failure) {
 /// `needs_all` is whether the servers serve no slot while one has no server, which is their default.
 async fn goes_on_once(failure: Failure, needs_all: bool) {
     let cluster = Arc::new(Cluster::start());
+    cluster.be_patient(true);
     if !needs_all {
         cluster.require_no_full_coverage();
     }
     let slot = cluster.slot_of("q");
     let old = cluster.master_of(slot);
-    let client = Client::connect(&cluster.url()).await.unwrap();
+    let client = builder(&*cluster).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
-    let delayed = client.delayed_queue(&ready);
+    let delayed = patient(&client);
     let load = FailoverLoad::start(&cluster.url(), {
         let cluster = cluster.clone();
         move || cluster.master_of(slot).port()
@@ -148,6 +151,11 @@ async fn goes_on_once(failure: Failure, needs_all: bool) {
     // On a busy machine, it may have been the master already.
     let is_new = lacks_scripts(replica) || replica.port() == old.port();
     assert!(is_new, "it has {} scripts", replica.cached_scripts());
+    // No other master is replaced, nor the new one, however long a busy machine keeps it from answering.
+    for server in cluster.servers().iter().filter(|server| server.port() != replica.port()) {
+        server.cmd(["CONFIG", "SET", "cluster-replica-no-failover", "yes"]);
+    }
+    cluster.be_patient(false);
     // A taker leaves while nobody answers.
     let leaving = tokio::spawn(async move {
         tokio::time::sleep(ms(50)).await;
@@ -162,7 +170,6 @@ async fn goes_on_once(failure: Failure, needs_all: bool) {
     soon(receiving).await.unwrap().unwrap();
     let received = promoted.elapsed();
     offer_elsewhere(&mut new.redis(), &ready.keys(), 4, ms(1)).unwrap();
-    let delayed = patient(&client);
     soon(delayed.offer(&3, ms(1))).await.unwrap();
     let mut taker = Taker { ready: &ready, again: (due < promoted).then_some(2) };
     let first = soon(pending).await.unwrap().unwrap();
@@ -230,7 +237,7 @@ async fn takers_of_lists_on_several_servers() {
     const VALUES: i64 = 2_000;
     let cluster = Cluster::start();
     cluster.be_patient(true);
-    let client = Client::connect(&cluster.url()).await.unwrap();
+    let client = builder(&cluster).command_timeout(MINUTE).connect().await.unwrap();
     let names = ["a", "b", "c", "d"];
     let servers: HashSet<_> =
         names.iter().map(|name| cluster.master_of(cluster.slot_of(name)).port()).collect();
@@ -295,7 +302,7 @@ async fn servers_that_the_url_does_not_name_are_found() {
     let slot = cluster.slot_of("q");
     let seed = cluster.master_of(slot);
     let url = format!("redis-cluster://127.0.0.1:{}", seed.port());
-    let client = Client::connect(&url).await.unwrap();
+    let client = builder(&url).command_timeout(MINUTE).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     ready.put(&1).await.unwrap();
     block_in_place(|| {
@@ -321,7 +328,8 @@ async fn replicas_that_replace_all_masters_at_once_are_found() {
     cluster.be_patient(true);
     let (masters, replicas) = cluster.servers().split_at(3);
     let seeds: Vec<_> = masters.iter().map(|master| format!("127.0.0.1:{}", master.port())).collect();
-    let client = Client::connect(&format!("redis-cluster://{}", seeds.join(","))).await.unwrap();
+    let url = format!("redis-cluster://{}", seeds.join(","));
+    let client = builder(&url).command_timeout(MINUTE).connect().await.unwrap();
     let names = ["a", "b", "c", "d"];
     let queues = names.map(|name| client.blocking_queue(name, codec::Long));
     for queue in &queues {
@@ -376,8 +384,7 @@ async fn a_shard_without_a_server() {
     let cluster = Cluster::start();
     cluster.require_no_full_coverage();
     let slot = cluster.slot_of("q");
-    let builder = Client::builder().url(cluster.url()).command_timeout(ms(1500));
-    let client = builder.connect().await.unwrap();
+    let client = builder(&cluster).command_timeout(ms(1500)).connect().await.unwrap();
     let (ready, other) =
         (client.blocking_queue("q", codec::Long), client.blocking_queue(&elsewhere(&cluster), codec::Long));
     until_async("a put", || async { ready.put(&1).await.is_ok() }).await;
@@ -412,8 +419,7 @@ async fn a_shard_without_a_server_stops_the_others_until_it_is_back() {
     let cluster = Cluster::start();
     let slot = cluster.slot_of("q");
     let (master, replica) = (cluster.master_of(slot), cluster.replica_of(slot));
-    let builder = Client::builder().url(cluster.url()).command_timeout(ms(1500));
-    let client = builder.connect().await.unwrap();
+    let client = builder(&cluster).command_timeout(ms(1500)).connect().await.unwrap();
     let (ready, other) =
         (client.blocking_queue("q", codec::Long), client.blocking_queue(&elsewhere(&cluster), codec::Long));
     let delayed = client.delayed_queue(&other);
@@ -460,7 +466,8 @@ async fn a_shard_without_a_server_stops_the_others_until_it_is_back() {
 
 async fn acknowledged_and_lost(failure: Failure, builder: ClientBuilder) -> (usize, usize) {
     let cluster = Cluster::start();
-    around_failover::acknowledged_and_lost(builder.url(cluster.url()), || {
+    let builder = builder.url(cluster.url()).connect_timeout(10 * MINUTE);
+    around_failover::acknowledged_and_lost(builder, || {
         failure.happen(&cluster, cluster.slot_of("q"));
         std::thread::sleep(ms(500));
         cluster.servers().iter().for_each(|server| server.thaw());

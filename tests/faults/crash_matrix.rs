@@ -11,7 +11,7 @@ use redelay::worker::Backoff;
 use redelay::{Delivery, ErrorKind};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, builder, ms, soon,
+    DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, Queues, RETRIES, ms, soon, still_builder,
 };
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -134,8 +134,8 @@ impl Cell {
         let server = durable_server();
         let proxy = Proxy::start(server.port());
         let replica = (self.fault == Fault::FailsOver).then(|| follow(&server));
-        let mut other = Queues::of_numbers(builder(&server).transfer(false)).await;
-        let first = Queues::of_numbers(builder(&proxy).transfer(false).command_timeout(MINUTE)).await;
+        let mut other = Queues::of_numbers(still_builder(&server)).await;
+        let first = Queues::of_numbers(still_builder(&proxy)).await;
         load_scripts(&server, &other).await;
         other.ready.put(&7).await.unwrap();
         // Only what settles has a receiver: its signs of life are calls, too.
@@ -255,7 +255,7 @@ impl Cell {
         if let Some(replica) = &replica {
             proxy.switch_to(replica.port());
             restore(&proxy);
-            other = Queues::of_numbers(builder(replica).transfer(false)).await;
+            other = Queues::of_numbers(still_builder(replica)).await;
         }
         over.notify_one();
         if self.fault != Fault::ClientDies {

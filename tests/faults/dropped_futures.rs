@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use futures::future::FutureExt;
 use futures::stream::StreamExt;
 use redelay_fixture::Server;
-use redelay_support::{HOUR, builder, ms};
+use redelay_support::{HOUR, MINUTE, builder, ms};
 
 use crate::dropping::{
     Call, Moment, Queues, Traffic, drop_at, drop_calls, drops, in_time, produce, runtimes,
@@ -33,8 +33,8 @@ fn drop_under_load(victim: Call) {
     for runtime in runtimes() {
         let server = Server::start();
         runtime.block_on(async {
-            let queues = Queues::of_numbers(builder(&server)).await;
-            let others = Queues::of_numbers(builder(&server)).await;
+            let queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
+            let others = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
             let traffic = Traffic::with_room(2 * (DROPPING + 2));
             let takers = [
                 tokio::spawn(traffic.clone().keep_taking(queues.clone(), take)),
@@ -150,7 +150,7 @@ fn drop_beside_a_taker<T>(dropping: impl AsyncFn(Traffic, Queues) -> T, judge: i
     for runtime in runtimes() {
         let server = Server::start();
         runtime.block_on(async {
-            let queues = Queues::of_numbers(builder(&server)).await;
+            let queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
             let traffic = Traffic::with_room(0);
             let taker = tokio::spawn(traffic.clone().keep_taking(queues.clone(), take));
             let dropped = dropping(traffic.clone(), queues.clone()).await;
@@ -260,7 +260,7 @@ fn keeps_the_order(victim: impl AsyncFn(Traffic, Queues)) {
     for runtime in runtimes() {
         let server = Server::start();
         runtime.block_on(async {
-            let queues = Queues::of_numbers(builder(&server)).await;
+            let queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
             let traffic = Traffic::with_room(6);
             let producer = tokio::spawn({
                 let (traffic, ready) = (traffic.clone(), queues.ready.clone());

@@ -192,7 +192,7 @@ async fn ended_leases_are_taken_back_once() {
     until("they run", || count(&server, "ZCARD", LEASES) == 64);
     let (got, mut receiving) = (Arc::<Mutex<Vec<(i64, u32)>>>::default(), JoinSet::new());
     for _ in 0..16 {
-        let queues = Queues::of_numbers(builder(&server)).await;
+        let queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
         let got = got.clone();
         receiving.spawn(async move {
             let receiver = queues.ready.receiver().lease(ms(1000));

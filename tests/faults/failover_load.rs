@@ -9,8 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use redelay::blocking_queue::QueueKeys;
 use redelay::{BlockingQueue, Client, Worker, codec};
 use redelay_fixture::{Server, redis, until_async};
-use redelay_support::{ms, soon};
+use redelay_support::{MINUTE, builder, ms, soon};
 use tokio::task::{JoinHandle, JoinSet, block_in_place};
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The queues, in the slot of `q`.
@@ -21,7 +22,8 @@ const REPLICATED: Duration = ms(500);
 /// Until a payload that was stored is in the hands of a consumer. What a blocked pop takes when its
 /// connection ends may be lost, so what is stored shortly before is in doubt.
 const DELIVERED: Duration = ms(500);
-/// How long after the promotion is known the client may still write to the old master.
+/// How long after the promotion is known the client may still write to the old master, if the machine is not
+/// busy.
 const FOLLOWED: Duration = ms(1000);
 /// What a failover has undone, or a receiver has lost, is delivered again after this.
 const LEASE: Duration = ms(2000);
@@ -56,8 +58,8 @@ struct Events {
     stored: Vec<Event>,
     refused: usize,
     delivered: HashMap<i64, Vec<Instant>>,
-    /// On a busy machine, before the failure.
-    lost_before: HashSet<i64>,
+    /// On a busy machine, with a connection that was lost although no master has failed.
+    lost_for_a_reason: HashSet<i64>,
     settled: Vec<Event>,
 }
 
@@ -78,8 +80,8 @@ impl Event {
         self.ended + since < failed - REPLICATED
     }
 
-    fn is_after(&self, promoted: Instant) -> bool {
-        self.begun > promoted + FOLLOWED
+    fn is_after(&self, followed: Instant) -> bool {
+        self.begun > followed
     }
 }
 
@@ -109,12 +111,31 @@ impl Log {
     fn settled(&self, event: Event) {
         self.events().settled.push(event);
     }
+
+    /// Waits until all that is `certain` is delivered, however long the machine stands still. A connection of
+    /// the client that was lost after so many `reconnects` may have cost what its pop took.
+    async fn until_delivered(&self, client: &Client, reconnects: u64, certain: impl Fn(&Event) -> bool) {
+        let begun = Instant::now();
+        until_async("what was stored is delivered", || async {
+            let mut events = self.events();
+            let stored = events.stored.iter().filter(|event| certain(event)).map(|event| event.number);
+            let missing: HashSet<_> =
+                stored.filter(|number| !events.delivered.contains_key(number)).collect();
+            let lost_connections = client.stats().reconnects - reconnects;
+            if begun.elapsed() > LOST && missing.len() as u64 <= lost_connections {
+                events.lost_for_a_reason.extend(missing);
+                return true;
+            }
+            missing.is_empty()
+        })
+        .await;
+    }
 }
 
 impl FailoverLoad {
     /// `master` returns the port of the server that has `q` now.
     pub(crate) async fn start(url: &str, master: impl Fn() -> u16 + Send + 'static) -> Self {
-        let client = Client::connect(url).await.unwrap();
+        let client = builder(&url).connect().await.unwrap();
         let queues = [TAKEN, RECEIVED].map(|name| client.blocking_queue(name, codec::Long));
         let (log, stop, mut consuming) = (Log::default(), CancellationToken::new(), JoinSet::new());
         for _ in 0..3 {
@@ -145,32 +166,24 @@ impl FailoverLoad {
         })
         .await;
         let failed = Instant::now();
-        // However long the machine has stood still.
-        until_async("what was stored before is delivered", || async {
-            let mut events = self.log.events();
-            let before = events.stored.iter().filter(|event| event.is_before(failed, DELIVERED));
-            let missing: HashSet<_> = before
-                .map(|event| event.number)
-                .filter(|number| !events.delivered.contains_key(number))
-                .collect();
-            // A connection that was lost meanwhile may have cost what its pop took.
-            let is_lost = failed.elapsed() > LOST && missing.len() as u64 <= self.client.stats().reconnects;
-            if is_lost {
-                events.lost_before = missing;
-                return true;
-            }
-            missing.is_empty()
-        })
-        .await;
+        self.log.until_delivered(&self.client, 0, |event| event.is_before(failed, DELIVERED)).await;
         failed
     }
 
     /// Ends the load, and checks what it has done. The master `failed`, and everybody knew the new one when
     /// it was `promoted`.
     pub(crate) async fn judge(mut self, failed: Instant, promoted: Instant, new: &Server) {
-        tokio::time::sleep_until((promoted + FOLLOWED + BESIDE).into()).await;
+        tokio::time::sleep_until((promoted + FOLLOWED).into()).await;
+        // On a busy machine, the client may follow later.
+        let address = format!(":{}", new.port());
+        until_async("the client has followed", || async {
+            self.client.stats().masters.iter().any(|master| master.ends_with(&address))
+        })
+        .await;
+        let (followed, reconnects) = (Instant::now(), self.client.stats().reconnects);
+        tokio::time::sleep_until((followed + BESIDE).into()).await;
         until_async("a busy machine has stored enough", || async {
-            self.log.events().count(|event| event.is_after(promoted)) > ENOUGH
+            self.log.events().count(|event| event.is_after(followed)) > ENOUGH
         })
         .await;
         drop(self.stop);
@@ -181,6 +194,10 @@ impl FailoverLoad {
             have_none_left(&self.queues).await && !has_inbox(new) && have_none_left(&self.queues).await
         })
         .await;
+        // In a shutdown, what is on its way to a taker has only so much time. After this timeout, what is
+        // missing says more than the timeout.
+        let delivered = self.log.until_delivered(&self.client, reconnects, |event| event.is_after(followed));
+        let _ = timeout(2 * MINUTE, delivered).await;
         self.client.shutdown().await;
         while let Some(ended) = soon(self.consuming.join_next()).await {
             ended.expect("no take and no receive fails");
@@ -189,7 +206,7 @@ impl FailoverLoad {
         for payload in new.list(TAKEN) {
             self.log.delivered(String::from_utf8_lossy(&payload).parse().expect("a number"));
         }
-        self.log.events().judge(failed, promoted);
+        self.log.events().judge(failed, followed);
     }
 }
 
@@ -211,17 +228,17 @@ fn has_inbox(server: &Server) -> bool {
 }
 
 impl Events {
-    fn judge(&self, failed: Instant, promoted: Instant) {
+    fn judge(&self, failed: Instant, followed: Instant) {
         // What certainly happened before the failover or after it.
         let before = |event: &Event, then: Duration| event.is_before(failed, then);
-        let after = |event: &Event| event.is_after(promoted);
+        let after = |event: &Event| event.is_after(followed);
         let is_lost = |event: &&Event| !self.delivered.contains_key(&event.number);
         let lost: Vec<_> = self.stored.iter().filter(is_lost).collect();
         let lost_for_no_reason: Vec<_> = lost
             .iter()
             .filter(|event| before(event, DELIVERED) || after(event))
             .map(|event| event.number)
-            .filter(|number| !self.lost_before.contains(number))
+            .filter(|number| !self.lost_for_a_reason.contains(number))
             .collect();
         let again = |number: &i64, than: Instant| self.delivered[number].iter().any(|at| *at > than);
         let settled: HashSet<_> = self.settled.iter().map(|event| event.number).collect();

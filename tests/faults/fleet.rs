@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fastrand::Rng;
 use redelay::{BlockingQueue, Delivery, Worker, codec};
 use redelay_fixture::{Program, Server, until_async};
-use redelay_support::{Part, builder, ms, soon};
+use redelay_support::{Part, builder, ms, soon, still_builder};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -253,8 +253,7 @@ fn judge(all: &[Running], pushed: i64) -> (Done, Vec<String>) {
 
 async fn play(plan: &Plan) -> Result<Done, String> {
     let server = Server::start();
-    let client = builder(&server).transfer(false);
-    let client = client.connect().await.unwrap();
+    let client = still_builder(&server).connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
     let pushed = Arc::new(AtomicI64::new(0));
     let push = async |queue: &BlockingQueue<i64>| {

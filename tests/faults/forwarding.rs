@@ -3,7 +3,7 @@
 
 use redelay::codec;
 use redelay_fixture::{Proxy, until_async};
-use redelay_support::{DEAD, DEAD_MESSAGES, MESSAGES, MINUTE, Queues, builder, ms, soon};
+use redelay_support::{DEAD, DEAD_MESSAGES, MESSAGES, Queues, ms, soon, still_builder};
 use tokio::time::sleep;
 
 use super::crash_matrix::{FAULTS, Fault, LEASE, THREADS, durable_server, follow, promote, restore};
@@ -23,9 +23,8 @@ async fn forward(step: Step, fault: Fault) {
     let server = durable_server();
     let (here, there) = (Proxy::start(server.port()), Proxy::start(server.port()));
     let replica = (fault == Fault::FailsOver).then(|| follow(&server));
-    let client = |proxy: &Proxy| builder(proxy).transfer(false).command_timeout(MINUTE);
-    let first = Queues::of_numbers(client(&here)).await;
-    let destination = client(&there).connect().await.unwrap();
+    let first = Queues::of_numbers(still_builder(&here)).await;
+    let destination = still_builder(&there).connect().await.unwrap();
     let dead = destination.blocking_queue::<i64>("dead", codec::Long);
     let receiver = first.ready.receiver().lease(ms(LEASE)).dead_letters_to(&dead);
     // The first one loads the scripts.
@@ -59,7 +58,7 @@ async fn forward(step: Step, fault: Fault) {
         until_async("it is removed", || async { count(&server, "ZCARD", DEAD) == 0 }).await;
     }
 
-    let other = Queues::of_numbers(builder(&server).transfer(false)).await;
+    let other = Queues::of_numbers(still_builder(&server)).await;
     let other_dead = other.client.blocking_queue::<i64>("dead", codec::Long);
     let mut completes = None;
     match fault {

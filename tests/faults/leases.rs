@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use futures::future::join_all;
 use redelay::worker::Context;
-use redelay::{Client, ErrorKind, Receiver, Worker, codec};
+use redelay::{ErrorKind, Receiver, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{HOUR, LEASES, MINUTE, Queues, builder, ms, number_queues, soon, unread};
 use tokio::task::JoinSet;
@@ -128,7 +128,7 @@ async fn a_clock_that_is_set_back_ends_no_lease_that_was_extended_by_hand() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {
     let server = Server::start();
-    let other = Queues::of_numbers(builder(&server)).await;
+    let other = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     other.ready.put(&7).await.unwrap();
     let url = server.url();
     let is_received = Arc::new(AtomicBool::new(false));
@@ -137,7 +137,7 @@ async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {
     let blocked = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let client = Client::connect(&url).await.unwrap();
+            let client = builder(&url).command_timeout(MINUTE).connect().await.unwrap();
             let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver().lease(ms(1000));
             let delivery = receiver.receive().await.unwrap();
             told.store(true, Ordering::SeqCst);
@@ -297,7 +297,7 @@ async fn what_arrives_after_its_lease_is_not_begun() {
         let mut tries = 0;
         let (_server, other, proxy, receiving) = loop {
             let server = Server::start();
-            let other = Queues::of_numbers(builder(&server)).await;
+            let other = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
             let proxy = Proxy::start(server.port());
             let late = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
             let receiver = late.ready.receiver().lease(LEASE);
@@ -332,7 +332,7 @@ async fn what_arrives_after_its_lease_is_not_begun() {
 #[tokio::test]
 async fn what_is_read_after_its_lease_is_not_begun() {
     let server = Server::start();
-    let queues = Queues::of_numbers(builder(&server)).await;
+    let queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     let receiver = queues.ready.receiver().lease(ms(3000));
     queues.ready.put(&1).await.unwrap();
     let mut receiving = unread(receiver.receive()).await;
@@ -341,7 +341,7 @@ async fn what_is_read_after_its_lease_is_not_begun() {
     let other = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let client = Client::connect(&url).await.unwrap();
+            let client = builder(&url).command_timeout(MINUTE).connect().await.unwrap();
             let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver().lease(ms(300));
             let again = soon(receiver.receive()).await.unwrap();
             assert_eq!((*again.value(), again.attempt()), (1, 2));

@@ -9,10 +9,10 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use fastrand::Rng;
+use redelay::codec;
 use redelay::delayed_queue::Overlap;
-use redelay::{Client, codec};
 use redelay_fixture::{Program, Proxy, Server, redis};
-use redelay_support::{MINUTE, SCHEDULES, ms};
+use redelay_support::{MINUTE, SCHEDULES, builder, ms};
 
 use crate::never_stuck::variable;
 use crate::on_threads::each_seed;
@@ -56,7 +56,7 @@ async fn service() {
     let [url, log, name, overlap] =
         ["URL", "LOG", "NAME", "OVERLAP"].map(|name| std::env::var(name).expect("started by a test"));
     let overlap = if overlap == "queue" { Overlap::Queue } else { Overlap::Skip };
-    let client = Client::builder().url(url).connect().await.unwrap();
+    let client = builder(&url).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     let schedule = client.delayed_queue(&ready).schedule("s").every(ms(INTERVAL)).no_overlap(overlap);
     while schedule.upsert("run").await.is_err() {}

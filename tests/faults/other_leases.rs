@@ -107,7 +107,7 @@ struct Case {
 
 async fn is_delivered_again(case: Case) {
     let server = Server::start();
-    let near = Queues::of_numbers(builder(&server)).await;
+    let near = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     let proxy = Proxy::start(server.port());
     let (mut clients, mut tasks) = (Vec::new(), tokio::task::JoinSet::new());
     for _ in 0..case.survivors {
@@ -180,14 +180,15 @@ async fn survivors_far_from_the_server_deliver_again() {
 async fn processes_that_start_again_and_again_deliver_again() {
     let each = async |lease: u64, period: u64, ends: bool| {
         let server = Server::start();
-        let near = Queues::of_numbers(builder(&server)).await;
+        let near = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
         near.ready.put(&1).await.unwrap();
         let dead = Dead::with(&server, ms(lease), 1).await;
         let mut killed = Vec::new();
         let again = async {
             while !is_drained(&server) {
                 let proxy = Proxy::start(server.port());
-                let Queues { client, ready, .. } = Queues::of_numbers(builder(&proxy)).await;
+                let Queues { client, ready, .. } =
+                    Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
                 if let Some(delivery) = ready.receiver().lease(ms(lease)).try_receive().await.unwrap() {
                     delivery.ack().await.unwrap();
                 }
@@ -215,9 +216,10 @@ async fn a_limit_that_the_dead_have_reached_does_not_stop_a_queue() {
     let each = async |dead: u64, living: u64| {
         const LIMIT: usize = 3;
         let server = Server::start();
-        let near = Queues::of_numbers(builder(&server)).await;
-        let Queues { client: _client, ready, .. } = Queues::of_numbers(builder(&server)).await;
-        near.ready.set_max_in_flight(Some(LIMIT as u32)).await.unwrap();
+        let near = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
+        let survivor = builder(&server).command_timeout(MINUTE);
+        let Queues { client: _client, ready, .. } = Queues::of_numbers(survivor).await;
+        near.ready.set_max_in_flight(Some(LIMIT as u64)).await.unwrap();
         near.ready.offer_all(&(0..LIMIT as i64).collect::<Vec<_>>()).await.unwrap();
         let gone = Dead::with(&server, ms(dead), LIMIT).await;
         near.ready.offer_all(&(100..120).collect::<Vec<_>>()).await.unwrap();
@@ -233,7 +235,7 @@ async fn a_limit_that_the_dead_have_reached_does_not_stop_a_queue() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deployment_with_another_lease_leaves_nothing_behind() {
     let server = Server::start();
-    let near = Queues::of_numbers(builder(&server)).await;
+    let near = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     let mut workers = VecDeque::new();
     for (old, new) in [(1000, 6000), (6000, 300), (300, 12_000), (2000, 4000), (400, 30_000)] {
         let more = async {

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::{BlockingQueue, DelayedQueue, codec};
 use redelay_fixture::{Program, Server, until, until_async};
+use redelay_support::{builder, still_builder};
 
 const PROCESSES: usize = 16;
 /// Longer than the other tests in this binary take.
@@ -16,7 +17,7 @@ const GAP: Duration = Duration::from_millis(60);
 #[ignore = "a part of another test, in a process of its own"]
 async fn watches() {
     let [url, name] = ["URL", "NAME"].map(|name| std::env::var(name).expect("started by a test"));
-    let client = Client::builder().url(url).client_name(name).connect().await.unwrap();
+    let client = builder(&url).client_name(name).connect().await.unwrap();
     let _delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     std::future::pending::<()>().await;
 }
@@ -72,7 +73,7 @@ async fn one_call_for_each_due_entry_and_another_takes_over() {
         })
         .collect();
     until("all watch", || watching(&server) == PROCESSES);
-    let client = Client::builder().url(&url).transfer(false).connect().await.unwrap();
+    let client = still_builder(&url).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
     deliver(&ready, &delayed, 30).await;

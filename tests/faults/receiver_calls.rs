@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use redelay::{Client, ErrorKind};
+use redelay::ErrorKind;
 use redelay_fixture::{Proxy, Server, until, until_async};
 use redelay_support::{
-    DEAD, DEAD_MESSAGES, HOUR, MESSAGES, MINUTE, Queues, RECEIPTS, builder, ms, part, soon,
+    DEAD, DEAD_MESSAGES, HOUR, MESSAGES, MINUTE, Queues, RECEIPTS, RETRIES, builder, ms, part, soon,
+    still_builder,
 };
 use tokio::time::sleep;
 
@@ -21,7 +22,7 @@ async fn without_kill(server: &Server, proxy: &Proxy) -> Queues<i64> {
     let but_kill = ["setname", "info", "id", "unblock"].map(|word| format!("+client|{word}"));
     server.cmd(user.into_iter().chain(but_kill.iter().map(String::as_str)));
     let url = format!("redis://user:secret@127.0.0.1:{}", proxy.port());
-    Queues::of_numbers(Client::builder().url(url).transfer(false)).await
+    Queues::of_numbers(still_builder(&url)).await
 }
 
 #[tokio::test]
@@ -60,8 +61,7 @@ async fn a_settlement_whose_first_try_was_lost_and_whose_second_was_refused_is_u
     server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
     let proxy = Proxy::start(server.port());
     let url = format!("redis://user:secret@127.0.0.1:{}", proxy.port());
-    let builder = Client::builder().url(url).transfer(false).command_timeout(MINUTE);
-    let queues = Queues::of_numbers(builder).await;
+    let queues = Queues::of_numbers(still_builder(&url)).await;
     server.cmd(["RPUSH", "q", "1"]);
     let delivery = soon(queues.ready.receiver().receive()).await.unwrap();
     proxy.hold_replies(true);
@@ -96,7 +96,7 @@ async fn a_receiver_that_is_refused_is_idle_until_its_next_attempt() {
     let server = Server::start();
     server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
     let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
-    let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+    let queues = Queues::of_numbers(still_builder(&url)).await;
     let receiver = queues.ready.receiver();
     server.cmd(["RPUSH", "q", "1"]);
     let delivery = soon(receiver.receive()).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_receiver_that_cannot_recover_pauses() {
     let server = Server::start();
     server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
     let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
-    let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+    let queues = Queues::of_numbers(still_builder(&url)).await;
     let receiver = queues.ready.receiver().lease(ms(600)).extend_for(Duration::ZERO);
     server.cmd(["RPUSH", "q", "1"]);
     let delivery = soon(receiver.receive()).await.unwrap();
@@ -176,8 +176,8 @@ async fn a_receiver_with_a_shorter_lease_does_not_end_the_extra_time_of_others()
 async fn a_destination_that_is_away_holds_nothing_up() {
     let (server, away) = (Server::start(), Server::start());
     let proxy = Proxy::start(away.port());
-    let queues = Queues::of_numbers(builder(&server).transfer(false)).await;
-    let other = Queues::of_numbers(builder(&server).transfer(false)).await;
+    let queues = Queues::of_numbers(still_builder(&server)).await;
+    let other = Queues::of_numbers(still_builder(&server)).await;
     let dead = Queues::of_numbers(builder(&proxy).transfer(false)).await;
     let receiver = queues.ready.receiver().lease(ms(3000)).dead_letters_to(&dead.ready);
     assert!(receiver.try_receive().await.unwrap().is_none());
@@ -204,7 +204,7 @@ async fn a_refused_removal_of_a_dead_letter_changes_nothing() {
     let server = Server::start();
     server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
     let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
-    let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+    let queues = Queues::of_numbers(still_builder(&url)).await;
     server.cmd(["RPUSH", "q", "1"]);
     soon(queues.ready.receiver().receive()).await.unwrap().reject("no").await.unwrap();
     server.cmd(["ACL", "SETUSER", "user", "-hdel"]);
@@ -222,7 +222,7 @@ async fn a_retry_that_may_not_be_removed_is_not_claimed() {
     let server = Server::start();
     server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
     let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
-    let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+    let queues = Queues::of_numbers(still_builder(&url)).await;
     server.cmd(["RPUSH", "q", "1"]);
     let receiver = queues.ready.receiver();
     soon(receiver.receive()).await.unwrap().retry_after(ms(0)).await.unwrap();
@@ -243,15 +243,20 @@ async fn a_retry_without_its_receipt_overwrites_no_message() {
     for before in ["nothing", "a retry is due"] {
         let server = Server::start();
         let proxy = Proxy::start(server.port());
-        let queues = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE).transfer(false)).await;
-        let receiver = queues.ready.receiver().lease(ms(1000));
+        // This client loads the script, so that the receive is the first call of its receiver: an idle one
+        // calls every 200 ms, and a receive waits until that is answered.
+        let other = Queues::of_numbers(still_builder(&server)).await;
+        let first = other.ready.receiver();
         if before != "nothing" {
             // It takes the first number of the retry's claims, which shifts the others.
             server.cmd(["RPUSH", "q", "0"]);
-            soon(receiver.receive()).await.unwrap().snooze(ms(5000)).await.unwrap();
+            soon(first.receive()).await.unwrap().snooze(HOUR).await.unwrap();
         }
-        assert!(receiver.try_receive().await.unwrap().is_none());
+        assert!(first.try_receive().await.unwrap().is_none());
+        other.client.shutdown().await;
         server.cmd(["RPUSH", "q", "1", "2", "3", "4"]);
+        let queues = Queues::of_numbers(still_builder(&proxy)).await;
+        let receiver = queues.ready.receiver().lease(ms(1000));
         proxy.hold_replies(true);
         let receive = tokio::spawn({
             let receiver = receiver.clone();
@@ -260,11 +265,15 @@ async fn a_retry_without_its_receipt_overwrites_no_message() {
         until_async("four are claimed", || async { server.get::<usize, _>(["LLEN", "q"]) == 0 }).await;
         server.cmd(["RPUSH", "q", "5", "6", "7", "8"]);
         let (seconds, micros): (u64, u64) = server.get(["TIME"]);
-        let retry_is_due = || async {
+        let leases_are_over = || async {
             let (now, now_micros): (u64, u64) = server.get(["TIME"]);
             (now, now_micros) > (seconds + 5, micros)
         };
-        until_async("the retry is due", retry_is_due).await;
+        until_async("the leases are over", leases_are_over).await;
+        for (id, _) in server.zset(RETRIES) {
+            // It is due now, and was not for the first try.
+            server.cmd([b"ZADD".as_slice(), RETRIES.as_bytes(), b"1", &id]);
+        }
         server.cmd(["DEL", RECEIPTS]);
         proxy.cut();
         proxy.hold_replies(false);
@@ -295,7 +304,7 @@ async fn what_was_refused_to_be_acknowledged_is_delivered_again() {
         let server = Server::start();
         server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
         let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
-        let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+        let queues = Queues::of_numbers(still_builder(&url)).await;
         queues.ready.offer_all(&(0..at_once).collect::<Vec<_>>()).await.unwrap();
         let receiver = queues.ready.receiver().lease(ms(3000)).extend_for(Duration::ZERO);
         let held = soon(receiver.receive_many(2)).await.unwrap();
@@ -322,8 +331,7 @@ async fn what_nobody_has_read_is_released_after_a_refusal() {
     server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
     let proxy = Proxy::start(server.port());
     let url = format!("redis://user:secret@127.0.0.1:{}", proxy.port());
-    let connecting = Client::builder().url(url).command_timeout(MINUTE).transfer(false);
-    let queues = Queues::of_numbers(connecting).await;
+    let queues = Queues::of_numbers(still_builder(&url)).await;
     let receiver = queues.ready.receiver().lease(HOUR);
     assert!(receiver.try_receive().await.unwrap().is_none());
     server.cmd(["RPUSH", "q", "1"]);
@@ -394,7 +402,7 @@ async fn what_a_call_has_counted_survives_a_lost_reply() {
     server.cmd(["RPUSH", "q", "1"]);
     soon(receiver.receive()).await.unwrap().retry_after(ms(0)).await.unwrap();
     server.cmd(["DEL", MESSAGES]);
-    let mover = Queues::of_numbers(builder(&server)).await;
+    let mover = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     mover.delayed.offer(&2, ms(1)).id("job").expires_after(ms(50)).await.unwrap();
     until_async("it is moved", || async { count(&server, "LLEN", "q") == 1 }).await;
     sleep(ms(60)).await;
@@ -417,7 +425,7 @@ async fn a_dropped_ack_and_receive_has_acknowledged() {
     // A call that nobody delays often ends before the moment at which it would be dropped.
     let proxy = Proxy::start(server.port());
     proxy.delay(ms(1));
-    let queues = Queues::of_numbers(Client::builder().url(proxy.url()).transfer(false)).await;
+    let queues = Queues::of_numbers(still_builder(&proxy)).await;
     let numbers: Vec<i64> = (0..part().share(4_000) as i64).collect();
     queues.ready.offer_all(&numbers).await.unwrap();
     let receiver = queues.ready.receiver();

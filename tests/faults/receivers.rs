@@ -128,7 +128,7 @@ async fn cut_connections_lose_nothing_of_a_backlog() {
 async fn cut_connections(cuts: i64, clients: u64, slots: u64, messages_each: i64) {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let direct = Queues::of_numbers(builder(&server)).await;
+    let direct = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     let done = Arc::<Mutex<Done>>::default();
     let mut receiving = JoinSet::new();
     let mut connected = Vec::new();
@@ -193,7 +193,7 @@ async fn in_the_inbox_of_a_dead_process(restarts: bool) {
         let server = Server::builder().appendonly(true).start();
         let proxy = Proxy::start(server.port());
         let dying = Queues::of_numbers(builder(&proxy)).await;
-        let other = Queues::of_numbers(builder(&server)).await;
+        let other = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
         let receiver = dying.ready.receiver();
         let receive = tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery.value()) });
         until_async("it is parked", || async { server.blocked_clients() == 1 }).await;
@@ -244,7 +244,7 @@ async fn a_lost_reply_to_any_call_changes_nothing() {
     for (name, settle) in settlements {
         for is_executed in [true, false] {
             let server = Server::start();
-            let warm = Queues::of_numbers(builder(&server)).await;
+            let warm = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
             assert!(warm.ready.receiver().try_receive().await.unwrap().is_none());
             let proxy = Proxy::start(server.port());
             let queues = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
@@ -354,7 +354,7 @@ async fn killed_connections_of_waiting_receivers_lose_nothing() {
     let received = Arc::<Mutex<Vec<(i64, u32)>>>::default();
     let (mut clients, mut receiving) = (Vec::new(), JoinSet::new());
     for _ in 0..RECEIVERS {
-        let Queues { client, ready, .. } = Queues::of_numbers(builder(&server)).await;
+        let Queues { client, ready, .. } = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
         let seen = received.clone();
         receiving.spawn(async move {
             let receiver = ready.receiver();

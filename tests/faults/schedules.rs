@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use redelay::delayed_queue::{Missed, Schedule};
-use redelay::{Client, DelayedQueue, codec};
+use redelay::{DelayedQueue, codec};
 use redelay_fixture::{Program, Proxy, Server, until_async};
-use redelay_support::{MINUTE, Queues, SCHEDULE_RECORDS, SCHEDULES, still_builder};
+use redelay_support::{MINUTE, Queues, SCHEDULE_RECORDS, SCHEDULES, builder, still_builder};
 
 use crate::on_threads::each_seed;
 
@@ -37,7 +37,7 @@ fn schedule(delayed: &DelayedQueue<String>, interval: u64, version: u32) -> Sche
 async fn service() {
     let [url, version] = ["URL", "VERSION"].map(|name| std::env::var(name).expect("started by a test"));
     let version: u32 = version.parse().unwrap();
-    let client = Client::builder().url(url).connect().await.unwrap();
+    let client = builder(&url).connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::String));
     loop {
         let mut all = Ok(());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Port, Sentinels, Server, until, until_async};
-use redelay_support::{HOUR, builder, is_soak, ms, rounds, soon};
+use redelay_support::{HOUR, MINUTE, builder, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
@@ -42,6 +42,14 @@ impl Failure {
     }
 }
 
+/// As `Sentinels::be_patient`, for one, too, that a busy machine keeps from answering soon. Otherwise the new
+/// master might be replaced as well, and what only it has would be lost.
+fn be_patient(group: &Sentinels) {
+    for number in 0..3 {
+        group.sentinel(number).cmd(["SENTINEL", "SET", "main", "down-after-milliseconds", "60000"]);
+    }
+}
+
 fn kill_master(group: &Sentinels) {
     Failure::Killed.happen(group);
 }
@@ -56,11 +64,11 @@ async fn goes_on(failure: Failure) {
 
 async fn goes_on_once(failure: Failure) {
     let group = Arc::new(Sentinels::start());
-    group.be_patient();
+    be_patient(&group);
     let before = group.master();
-    let client = Client::connect(&group.url()).await.unwrap();
+    let client = builder(&group.url()).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
-    let delayed = client.delayed_queue(&ready);
+    let delayed = patient(&client);
     let load = FailoverLoad::start(&group.url(), {
         let group = group.clone();
         move || group.master().port()
@@ -93,6 +101,7 @@ async fn goes_on_once(failure: Failure) {
     });
     let new = block_in_place(|| failure.happen(&group));
     let promoted = Instant::now();
+    be_patient(&group);
     soon(leaving).await.unwrap();
     new.cmd(["RPUSH", "beside", "5"]);
     // A foreign push, a foreign offer and the entry that was armed, then both ways for one taker.
@@ -105,7 +114,6 @@ async fn goes_on_once(failure: Failure) {
     taker.take_all([first].into(), &[2, 6]).await;
     new.cmd(["RPUSH", "q", "3"]);
     assert_eq!(taker.next().await, 3);
-    let delayed = patient(&client);
     soon(delayed.offer(&4, ms(1))).await.unwrap();
     assert_eq!(taker.next().await, 4);
     let delivered = promoted.max(due).elapsed();
@@ -152,7 +160,7 @@ async fn connections_that_are_being_opened_to_a_frozen_master() {
     let builder = builder(&url).credentials_provider(provider);
     let client = soon(builder.connect()).await.unwrap();
     let queues = ["q", "r"].map(|name| client.blocking_queue(name, codec::Long));
-    queues[0].put(&0).await.unwrap();
+    until_async("a put", || async { queues[0].put(&0).await.is_ok() }).await;
     let old = group.master();
     for replica in group.replicas() {
         until_replicated(old, replica).await;
@@ -205,9 +213,9 @@ async fn nothing_is_offered_to_the_old_master() {
 
 async fn lost_long_after_the_announcement() -> usize {
     let group = Sentinels::start();
-    let client = Client::connect(&group.url()).await.unwrap();
+    let client = builder(&group.url()).connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
-    delayed.offer(&0, HOUR).await.unwrap();
+    delayed.offer(&0, HOUR).timeout(MINUTE).await.unwrap();
     let is_over = Arc::new(AtomicBool::new(false));
     let offering = tokio::spawn({
         let (delayed, is_over) = (delayed.clone(), is_over.clone());
@@ -265,7 +273,7 @@ async fn a_frozen_sentinel_delays_nothing() {
     let mut tries = 0;
     let client = loop {
         let begun = Instant::now();
-        let client = soon(Client::connect(&group.url())).await.unwrap();
+        let client = soon(builder(&group.url()).connect()).await.unwrap();
         let late = begun.elapsed();
         println!("connected after {late:?}");
         if late < Duration::from_secs(3) {
@@ -276,7 +284,7 @@ async fn a_frozen_sentinel_delays_nothing() {
         assert!(tries < 20, "{late:?}");
     };
     let ready = client.blocking_queue("q", codec::Long);
-    ready.put(&1).await.unwrap();
+    until_async("a put", || async { ready.put(&1).await.is_ok() }).await;
     block_in_place(|| kill_master(&group));
     until_async("a payload", || async {
         ready.put(&2).await.is_ok() && matches!(ready.poll().await, Ok(Some(_)))
@@ -291,7 +299,7 @@ async fn passwords_of_the_servers_and_of_the_sentinels_differ() {
     let error = Client::builder().url(group.url()).connect_timeout(ms(4000)).connect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!(error.to_string().contains("NOAUTH"), "{error}");
-    let builder = Client::builder().url(group.url()).sentinel_credentials("", "other");
+    let builder = builder(&group.url()).command_timeout(MINUTE).sentinel_credentials("", "other");
     let client = soon(builder.connect()).await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     ready.put(&1).await.unwrap();
@@ -325,7 +333,7 @@ async fn no_sentinel_answers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_has_one_connection_to_each_sentinel() {
     let group = Sentinels::start();
-    let client = Client::connect(&group.url()).await.unwrap();
+    let client = builder(&group.url()).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let _delayed = client.delayed_queue(&ready);
     let waiting = tokio::spawn(async move { ready.take().await });
@@ -352,7 +360,7 @@ async fn the_other_sentinels_are_learned() {
     let group = Sentinels::start();
     let first = group.sentinel(0).port();
     let url = format!("redis-sentinel://127.0.0.1:{first}/main");
-    let client = Client::connect(&url).await.unwrap();
+    let client = builder(&url).command_timeout(MINUTE).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     ready.put(&1).await.unwrap();
     until_async("the others are followed", || async {
@@ -374,7 +382,7 @@ async fn the_other_sentinels_are_learned() {
 async fn what_failovers_by_sentinels_lose() {
     for failure in [Failure::Planned, Failure::Killed, Failure::Frozen].repeat(rounds()) {
         let group = Sentinels::start();
-        let (acknowledged, lost) = acknowledged_and_lost(Client::builder().url(group.url()), || {
+        let (acknowledged, lost) = acknowledged_and_lost(builder(&group.url()), || {
             failure.happen(&group);
             thread::sleep(ms(500));
             group.servers().iter().for_each(|server| server.thaw());
@@ -391,7 +399,7 @@ async fn nothing_that_all_replicas_have_confirmed_is_lost() {
     for _ in 0..rounds() {
         let group = Sentinels::start();
         group.be_patient();
-        let builder = Client::builder().url(group.url()).replicas(2, ms(500));
+        let builder = builder(&group.url()).replicas(2, ms(500));
         let (acknowledged, lost) = acknowledged_and_lost(builder, || kill_master(&group)).await;
         println!("{acknowledged} offers acknowledged, {lost} lost");
         assert_eq!(lost, 0);
@@ -410,7 +418,7 @@ async fn what_all_replicas_have_confirmed_is_delivered_and_settled_once() {
 async fn delivers_and_settles_once(failure: Failure) {
     let group = Sentinels::start();
     group.be_patient();
-    let builder = Client::builder().url(group.url()).replicas(2, ms(300)).command_timeout(ms(1000));
+    let builder = builder(&group.url()).replicas(2, ms(300)).command_timeout(ms(1000));
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use futures::stream::StreamExt;
-use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, Result, codec};
+use redelay::{BlockingQueue, DelayedQueue, ErrorKind, Result, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    Boxed, HOUR, ms, number_queues, pending, soon, still_number_queues, text_queues, woken,
+    Boxed, HOUR, builder, ms, number_queues, pending, soon, still_builder, still_number_queues, text_queues,
+    woken,
 };
 use tokio_test::{assert_pending, assert_ready, task};
 use tokio_util::sync::CancellationToken;
@@ -75,7 +76,7 @@ async fn waiting_takers_and_later_ones_end_and_everything_else_goes_on() {
     }
     assert_eq!(ready.len().await.unwrap(), 2);
     assert_eq!(delayed.poll().await.unwrap().as_deref(), Some("pending"));
-    let other = Client::connect(&server.url()).await.unwrap();
+    let other = still_builder(&server).connect().await.unwrap();
     assert_eq!(other.blocking_queue("q", codec::String).poll_many(3).await.unwrap().len(), 2);
     soon(client.shutdown()).await;
     assert_eq!(ready.put(&"late".to_owned()).await.unwrap_err().kind(), ErrorKind::Closed);
@@ -113,7 +114,7 @@ async fn unread_payloads_go_back_and_read_ones_stay() {
 async fn a_server_that_does_not_answer_delays_it_for_a_while_only() {
     let server = Server::start();
     let timeout = ms(500);
-    let client = Client::builder().url(server.url()).command_timeout(timeout).connect().await.unwrap();
+    let client = builder(&server).command_timeout(timeout).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     let mut take = pending(async move { ready.take().await });
     server.cmd(["RPUSH", "q", "a"]);

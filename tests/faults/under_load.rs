@@ -8,7 +8,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use redelay_fixture::{Server, until_async};
-use redelay_support::{ms, part};
+use redelay_support::{builder, ms, part};
 
 use crate::ledger::{Offered, Price};
 use crate::workload::{Crew, Load, Member, Producer, Taker, until_empty};
@@ -167,7 +167,7 @@ async fn a_paused_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_paused_for_writes() {
     survives("pause of writes", Server::start(), 0, async |server, load| {
-        let client = redelay::Client::connect(&server.url()).await.unwrap();
+        let client = builder(server).connect().await.unwrap();
         let stop = tokio_util::sync::CancellationToken::new();
         // Takers that come and go. Each of them may interrupt the pop of the others.
         let takers: Vec<_> = (0..8)

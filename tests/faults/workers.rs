@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use redelay::worker::Context;
 use redelay::{Error, Worker};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{MINUTE, Queues, builder, ms, soon};
+use redelay_support::{MINUTE, Queues, builder, ms, soon, still_builder};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ impl Drop for Guard {
 async fn lose_a_lease(command_timeout: Duration) {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let other = Queues::of_numbers(builder(&server).transfer(false)).await;
+    let other = Queues::of_numbers(still_builder(&server)).await;
     let cut_off = builder(&proxy).transfer(false).command_timeout(command_timeout);
     let cut_off = Queues::of_numbers(cut_off).await;
     let seen = Arc::<Seen>::default();
@@ -113,7 +113,7 @@ async fn a_worker_stops_in_time_while_the_server_is_silent() {
     const COMMAND_TIMEOUT: Duration = ms(1000);
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let other = Queues::of_numbers(builder(&server).transfer(false)).await;
+    let other = Queues::of_numbers(still_builder(&server)).await;
     let queues = Queues::of_numbers(builder(&proxy).transfer(false).command_timeout(COMMAND_TIMEOUT)).await;
     let (begun, signalled) = (Arc::<AtomicUsize>::default(), CancellationToken::new());
     let handler = {

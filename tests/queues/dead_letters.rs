@@ -11,7 +11,7 @@ use redelay::{BlockingQueue, ErrorKind, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, TARGET, builder,
-    ms, number_queues, soon, still_builder, still_number_queues,
+    ms, number_queues, soon, still_builder, still_number_queues, text_queues,
 };
 
 /// Makes dead letters of these numbers.
@@ -172,11 +172,11 @@ async fn receivers_limit_them() {
     let dead = ready.dead_letters();
     let before = payloads(&dead.read(None, 9).await.unwrap());
     ready.put(&6).await.unwrap();
-    let receiver = ready.receiver().keep_dead_letters(2, Duration::ZERO);
+    let receiver = ready.receiver().keep_dead_letters(2, None);
     soon(receiver.receive()).await.unwrap().reject("six").await.unwrap();
     until_async("the oldest are removed", || async { dead.len().await.unwrap() == 2 }).await;
     assert_eq!(payloads(&dead.read(None, 9).await.unwrap()), [before[4].as_str(), "6"]);
-    let aged = ready.receiver().keep_dead_letters(0, ms(1));
+    let aged = ready.receiver().keep_dead_letters(None, ms(1));
     assert!(aged.try_receive().await.unwrap().is_none());
     until_async("they are too old", || async { dead.len().await.unwrap() == 0 }).await;
 
@@ -226,6 +226,24 @@ async fn they_are_sent_to_another_queue() {
     assert_eq!(sent, numbers);
     assert_eq!(ready.dead_letters().len().await.unwrap(), 0);
     assert!(ready.receiver().dead_letters_to(&ready).try_receive().await.is_err());
+}
+
+#[tokio::test]
+async fn one_that_is_too_long_for_the_other_server_is_in_the_way_of_no_other() {
+    let (server, away) = (Server::start(), Server::start());
+    away.cmd(["CONFIG", "SET", "proto-max-bulk-len", "1mb"]);
+    let (_client, ready, _) = text_queues(&server).await;
+    let destination = builder(&away).connect().await.unwrap();
+    let dead = destination.blocking_queue::<String>("dead", codec::String);
+    let receiver = ready.receiver().dead_letters_to(&dead);
+    ready.offer_all(&["x".repeat(2 << 20), "short".to_owned()]).await.unwrap();
+    for _ in 0..2 {
+        soon(receiver.receive()).await.unwrap().reject("no").await.unwrap();
+    }
+    let receiving = tokio::spawn(async move { receiver.receive().await.map(drop) });
+    until_async("the short one is sent", || async { away.list("dead") == [b"short"] }).await;
+    assert_eq!(ready.dead_letters().len().await.unwrap(), 1);
+    receiving.abort();
 }
 
 #[tokio::test]

@@ -125,7 +125,7 @@ async fn it_sees_what_the_client_sees_and_executes_nothing_else_than_reads() {
     assert!(schedules.len() == COUNT && schedules.iter().all(|(_, schedule)| schedule.is_ok()));
     assert!(schedules.is_sorted_by_key(|(name, _)| name));
     let due = soon(inspector.due("q", HOUR, 3)).await.unwrap();
-    assert_eq!(due.iter().map(|span| span.count).collect::<Vec<_>>(), [0, 0, 0, 0, COUNT]);
+    assert_eq!(due.iter().map(|span| span.count).collect::<Vec<_>>(), [0, 0, 0, 0, COUNT as u64]);
     let [told] = &soon(inspector.servers()).await.unwrap()[..] else { panic!("another number") };
     assert_eq!(told.role, Some(Role::Master));
     assert!(told.clock.is_some() && told.product.is_some() && told.eviction_policy.is_some());
@@ -592,6 +592,8 @@ async fn what_happens_is_heard() {
         // And again with another connection.
         server.kill_client_named("watching");
     }
+    watching.shutdown().await;
+    while soon(happenings.try_next()).await.unwrap().is_some() {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -614,6 +616,8 @@ async fn what_happens_in_a_cluster_is_heard_once() {
         }
     }
     assert_eq!(heard.iter().cloned().collect::<BTreeSet<_>>(), names);
+    drop(client);
+    while soon(happenings.try_next()).await.unwrap().is_some() {}
 }
 
 #[tokio::test(flavor = "multi_thread")]

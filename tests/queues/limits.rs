@@ -183,7 +183,7 @@ async fn no_more_messages_are_in_flight_than_the_limit_allows() {
     let server = Server::start();
     let clients = clients(&server, 3).await;
     let ready = &clients[0].1;
-    ready.set_max_in_flight(Some(MOST as u32)).await.unwrap();
+    ready.set_max_in_flight(Some(MOST as u64)).await.unwrap();
     let numbers: Vec<String> = (0..MESSAGES).map(|number| number.to_string()).collect();
     ready.offer_all(&numbers).await.unwrap();
     let (now, most, done) = <(Arc<AtomicUsize>, Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();

@@ -212,6 +212,28 @@ async fn an_inspector_tells_a_dead_run_from_one_in_flight() {
     runs.client.shutdown().await;
 }
 
+/// To look whether the last run is ready, the server walks through all that is ready.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_clients_one_looks_whether_the_last_run_is_done() {
+    let runs = Runs::new().await;
+    let mut others = Vec::new();
+    for _ in 0..4 {
+        others.push(text_queues(&runs.server).await);
+    }
+    runs.often(Overlap::Queue).upsert("p").await.unwrap();
+    until("one is held back", || runs.record().contains("held"));
+    let walks_and_time = || {
+        let (seconds, micros): (u64, u64) = runs.server.get(["TIME"]);
+        (runs.server.command_calls("lpos"), seconds * 1000 + micros / 1000)
+    };
+    let (walks, begun) = walks_and_time();
+    runs.some_runs_pass();
+    runs.some_runs_pass();
+    let (all_walks, ended) = walks_and_time();
+    let (walks, most) = (all_walks - walks, (ended - begun) / 1000 + 2);
+    assert!(walks > 0 && walks <= most, "{walks} in {} ms", ended - begun);
+}
+
 #[tokio::test]
 async fn a_schedule_begins_and_ceases_to_overlap() {
     let runs = still().await;

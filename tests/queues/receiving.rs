@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::future::join_all;
 use redelay::worker::{Backoff, OnUndecodable};
 use redelay::{BlockingQueue, Delivery, ErrorKind, Receiver, codec};
-use redelay_fixture::{Server, until_async};
+use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, RECEIPTS, RETRIES, builder, ms,
     number_queues, soon, still_number_queues, text_queues,
@@ -52,6 +52,41 @@ async fn a_message_is_received_and_acknowledged() {
     assert!(is_empty(&server));
     client.shutdown().await;
     assert_eq!(count(&server, "HLEN", RECEIPTS), 0, "a receiver leaves no receipt");
+}
+
+#[tokio::test]
+async fn receivers_that_are_dropped_in_an_outage_leave_no_task() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let client = builder(&proxy).command_timeout(ms(500)).transfer(false).connect().await.unwrap();
+    let ready = client.blocking_queue::<i64>("q", codec::Long);
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    ready.receiver().try_receive().await.unwrap();
+    proxy.refuse(true);
+    proxy.cut();
+    until_async("it is noticed", || async { !client.stats().connected }).await;
+    let before = tasks();
+    let receiving = (0..50).map(async |_| ready.receiver().try_receive().await.map(drop));
+    assert!(join_all(receiving).await.iter().all(Result::is_err));
+    until_async("their tasks end", || async { tasks() <= before + 5 }).await;
+}
+
+#[tokio::test]
+async fn what_is_settled_by_the_last_handle_is_settled_after_an_outage() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let client = builder(&proxy).command_timeout(ms(500)).transfer(false).connect().await.unwrap();
+    let ready = client.blocking_queue::<i64>("q", codec::Long);
+    ready.put(&7).await.unwrap();
+    let delivery = soon(ready.receiver().lease(HOUR).receive()).await.unwrap();
+    proxy.refuse(true);
+    proxy.cut();
+    until_async("it is noticed", || async { !client.stats().connected }).await;
+    drop(delivery.ack());
+    // Longer than a call takes.
+    tokio::time::sleep(ms(3_000)).await;
+    proxy.refuse(false);
+    until_async("it is acknowledged", || async { is_empty(&server) }).await;
 }
 
 #[tokio::test]
@@ -460,6 +495,8 @@ async fn settings_out_of_range_are_refused() {
         ready.receiver().max_attempts(65_536),
         ready.receiver().max_losses(0),
         ready.receiver().keep_dead_letters(1, Duration::MAX),
+        ready.receiver().keep_dead_letters(0, None),
+        ready.receiver().keep_dead_letters(None, Duration::ZERO),
     ];
     for receiver in receivers {
         let error = receiver.try_receive().await.unwrap_err();

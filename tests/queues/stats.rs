@@ -18,7 +18,7 @@ async fn a_queue_that_nobody_moves() {
         (empty.pending, empty.list_len, empty.ready, empty.overdue, empty.quarantined),
         (0, 0, 0, 0, 0)
     );
-    assert_eq!((empty.next_due_in, empty.overdue_for, empty.last_transfer), (None, None, None));
+    assert_eq!((empty.next_due_in, empty.overdue_for, empty.last_transfer_ago), (None, None, None));
 
     delayed.offer(&1, HOUR).await.unwrap();
     let stats = delayed.stats().await.unwrap();
@@ -60,7 +60,7 @@ async fn what_is_moved_is_counted_for_queue_and_client() {
     assert_eq!((stats.failed_transfers, stats.quarantined_by_this_client), (0, 0));
     assert!(stats.transferring);
     assert!(stats.transfers > 0 && stats.transfers <= 1 + 2 * 11, "{stats:?}");
-    assert!(stats.last_transfer.unwrap() < Duration::from_secs(10));
+    assert!(stats.last_transfer_ago.unwrap() < Duration::from_secs(10));
     assert!(stats.last_error.is_none(), "{:?}", stats.last_error);
     let both = client.stats();
     assert_eq!((both.transferred, both.transferring_queues, both.reconnects), (11, 2, 0));
@@ -125,7 +125,7 @@ async fn a_transfer_that_fails_says_why() {
     let stats = delayed.stats().await.unwrap();
     let error = stats.last_error.expect("an error");
     assert!(stats.failed_transfers > 0 && error.message.contains("WRONGTYPE"), "{error:?}");
-    assert!(error.ago > stats.last_transfer.unwrap(), "it is over");
+    assert!(error.ago > stats.last_transfer_ago.unwrap(), "it is over");
 }
 
 #[tokio::test]
@@ -175,9 +175,9 @@ async fn health_says_what_is_overdue_and_what_fails() {
     assert_eq!(client.health().transferring_queues, 0);
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
-    until_async("it transfers", || async { client.health().last_transfer.is_some() }).await;
+    until_async("it transfers", || async { client.health().last_transfer_ago.is_some() }).await;
     let health = client.health();
-    assert!(health.connected && health.last_reply.is_some(), "{health:?}");
+    assert!(health.connected && health.last_reply_ago.is_some(), "{health:?}");
     assert_eq!((health.transferring_queues, health.failing_queues, health.overdue_for), (1, 0, None));
 
     // A backlog that was due in 1970. A look finds it, and each transfer moves one.
@@ -197,8 +197,8 @@ async fn health_says_what_is_overdue_and_what_fails() {
 
     server.stop();
     until_async("the loss is noticed", || async { !client.health().connected }).await;
-    let silent = client.health().last_reply.unwrap();
-    until_async("the silence lasts", || async { client.health().last_reply > Some(silent) }).await;
+    let silent = client.health().last_reply_ago.unwrap();
+    until_async("the silence lasts", || async { client.health().last_reply_ago > Some(silent) }).await;
     delayed.destroy().await;
     assert_eq!(client.health().transferring_queues, 0);
 }

@@ -53,7 +53,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn serve(url: &str, codec: Shared) -> Result<(), Box<dyn Error>> {
+async fn serve(url: &str, codec: Chosen) -> Result<(), Box<dyn Error>> {
     let mut peer = Peer::connect(url, codec).await?;
     answer("ready");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
@@ -128,12 +128,12 @@ struct Peer {
     moving: Client,
     open: HashMap<String, DelayedQueue<Value>>,
     messages: Messages,
-    codec: Shared,
+    codec: Chosen,
     format: EntryFormat,
 }
 
 impl Peer {
-    async fn connect(url: &str, codec: Shared) -> Result<Self, Box<dyn Error>> {
+    async fn connect(url: &str, codec: Chosen) -> Result<Self, Box<dyn Error>> {
         let prefix = std::env::var("REDELAY_MAPPER").unwrap_or_default();
         let builder = Client::builder().url(url).name_prefix(prefix);
         let format = match std::env::var("REDELAY_FORMAT").as_deref() {
@@ -323,24 +323,13 @@ fn millis(text: &str) -> Result<Duration, Box<dyn Error>> {
 }
 
 /// A codec that is chosen at run time. Its values are JSON on the lines of the protocol.
-#[derive(Clone)]
-struct Shared(Arc<dyn Codec<Value>>);
+type Chosen = Arc<dyn Codec<Value>>;
 
-impl Codec<Value> for Shared {
-    fn encode(&self, value: &Value) -> Result<Vec<u8>, CodecError> {
-        self.0.encode(value)
-    }
-
-    fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
-        self.0.decode(payload)
-    }
-}
-
-fn codec_named(name: &str) -> Option<Shared> {
+fn codec_named(name: &str) -> Option<Chosen> {
     if let Some((around, inside)) = name.split_once('+') {
         return compressed(around, codec_named(inside)?);
     }
-    Some(Shared(match name {
+    let codec: Chosen = match name {
         "string" => {
             Arc::new(Through { codec: codec::String, read: serde_json::from_value, write: Value::from })
         }
@@ -357,16 +346,18 @@ fn codec_named(name: &str) -> Option<Shared> {
         "cbor-jackson" => Arc::new(JavaValues(codec::CborJackson)),
         "msgpack-jackson" => Arc::new(JavaValues(codec::MsgPackJackson)),
         _ => return None,
-    }))
+    };
+    Some(codec)
 }
 
-fn compressed(around: &str, inside: Shared) -> Option<Shared> {
-    Some(Shared(match around {
+fn compressed(around: &str, inside: Chosen) -> Option<Chosen> {
+    let codec: Chosen = match around {
         "lz4v2" => Arc::new(codec::Lz4V2(inside)),
         "snappyv2" => Arc::new(codec::SnappyV2(inside)),
         "zstd" => Arc::new(codec::ZStd(inside)),
         _ => return None,
-    }))
+    };
+    Some(codec)
 }
 
 /// A codec of one type, with the conversion of that type from and to JSON.

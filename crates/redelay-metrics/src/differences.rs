@@ -7,7 +7,7 @@ use redelay::stats::{HandlingStats, Histogram};
 /// Times, in seconds, that stand for what was measured, and how many each of them stands for. Each is in the
 /// bucket in which it was counted, and together they are as long as what was measured.
 pub(crate) fn times(before: &Histogram, after: &Histogram) -> Vec<(f64, u64)> {
-    let bounds = Histogram::BOUNDS.map(|bound| bound.as_secs_f64());
+    let bounds: Vec<_> = Histogram::BOUNDS.iter().map(Duration::as_secs_f64).collect();
     let counts = after.counts.iter().zip(&before.counts).map(|(after, before)| after.saturating_sub(*before));
     let counts: Vec<u64> = counts.collect();
     let sum = after.sum.saturating_sub(before.sum).as_secs_f64();
@@ -79,7 +79,7 @@ mod tests {
         ] {
             let all: Vec<u64> = before.iter().chain(more).copied().collect();
             let times = times(&histogram(before), &histogram(&all));
-            let mut counts = [0; 15];
+            let mut counts = vec![0; Histogram::BOUNDS.len() + 1];
             for (time, count) in &times {
                 let bucket = Histogram::BOUNDS.partition_point(|bound| bound.as_secs_f64() < *time);
                 counts[bucket] += count;

@@ -47,7 +47,7 @@ const LEAST_MEMORY: usize = 16 << 20;
 /// # }
 /// # Ok::<(), codec::CodecError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Limited<C> {
     codec: C,
     limit: usize,

@@ -127,7 +127,7 @@ pub use value::{
 };
 
 /// The text is not of the expected form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     expected: &'static str,
 }

@@ -81,6 +81,8 @@ mod serde_error;
 mod shown;
 mod signature;
 
+use std::sync::Arc;
+
 #[cfg(feature = "_java")]
 pub use any_class::AnyClass;
 #[cfg(feature = "_compressed")]
@@ -132,6 +134,7 @@ struct Readme;
 ///
 /// `redelay` calls both methods on the caller's task, never in the background. They must not block.
 ///
+///
 /// # Examples
 /// ```
 /// use redisson_codec::{Codec, CodecError};
@@ -153,6 +156,20 @@ struct Readme;
 /// }
 /// assert_eq!(Shelf.decode(&Shelf.encode(&7)?)?, 7);
 /// # Ok::<(), CodecError>(())
+/// ```
+///
+/// An `Arc<dyn Codec<T>>` or a `Box<dyn Codec<T>>` is a codec, too: for one that is chosen when the program
+/// runs.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use redisson_codec::{Codec, Json, Long};
+///
+/// let is_java_long = true;
+/// let codec: Arc<dyn Codec<i64>> = if is_java_long { Arc::new(Long) } else { Arc::new(Json) };
+/// assert_eq!((codec.name(), codec.encode(&7)?), ("Long".to_owned(), b"7".to_vec()));
+/// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 pub trait Codec<T>: Send + Sync + 'static {
     /// Encodes a value.
@@ -208,3 +225,24 @@ pub trait Codec<T>: Send + Sync + 'static {
         name + &word
     }
 }
+
+/// A codec that is chosen when the program runs is an `Arc<dyn Codec<T>>` or a `Box<dyn Codec<T>>`.
+macro_rules! behind_a_pointer {
+    ($($pointer:ident),*) => {$(
+        impl<T, C: Codec<T> + ?Sized> Codec<T> for $pointer<C> {
+            fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+                (**self).encode(value)
+            }
+
+            fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+                (**self).decode(payload)
+            }
+
+            fn name(&self) -> std::string::String {
+                (**self).name()
+            }
+        }
+    )*};
+}
+
+behind_a_pointer!(Arc, Box);

@@ -73,7 +73,7 @@ async fn offer(State(app): State<App>, Path(order): Path<i64>) -> Result<StatusC
 async fn live(State(app): State<App>) -> (StatusCode, Json<Health>) {
     let health = app.client.health();
     let is_overdue = health.overdue_for.is_some_and(|overdue| overdue > STUCK);
-    let is_idle = health.last_transfer.is_none_or(|last| last > STUCK);
+    let is_idle = health.last_transfer_ago.is_none_or(|last| last > STUCK);
     answer(!(health.connected && is_overdue && is_idle), health)
 }
 

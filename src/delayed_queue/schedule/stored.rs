@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Schedule;
 use crate::DelayedQueue;
-use crate::conn::{Command, OpError};
+use crate::conn::Command;
 use crate::error::Result;
 use crate::queue::Op;
 use crate::recurrence::{Missed, Overlap, Recurrence, State};
@@ -321,6 +321,6 @@ impl<T: 'static> Schedules<T> {
 pub(super) fn state(op: Op<'_>, schedule: &Named) -> Result<Option<State>> {
     schedule.state().map_err(|why| {
         let name = String::from_utf8_lossy(&schedule.name);
-        op.failed(OpError::Server(format!("the schedule `{name}` cannot be read: {why}")))
+        op.unreadable(format!("the schedule `{name}` cannot be read: {why}"))
     })
 }

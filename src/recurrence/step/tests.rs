@@ -256,6 +256,13 @@ fn a_run_that_would_overlap_waits() {
         // It is looked at once a second, and stays the one that waits.
         for now in [3_000, 4_000, 5_000] {
             let step = Step::advance(&at, now, true).unwrap().unwrap();
+            if now > 3_000 {
+                assert_eq!(
+                    Step::look(&at, now).as_ref(),
+                    Some(&step),
+                    "one client looks, and changes nothing else"
+                );
+            }
             assert_eq!(
                 (step.next, runs(&step), state(&step).record.held),
                 (Some(now + 1_000), vec![], 3_000)

@@ -1,9 +1,9 @@
 //! `WAIT`: a few for many writes, nothing else waits behind it, and an error says what was not confirmed.
 
 use futures::future::try_join_all;
-use redelay::{Client, ErrorKind, codec};
+use redelay::{ErrorKind, codec};
 use redelay_fixture::{Server, until, until_async};
-use redelay_support::{HOUR, MINUTE, ms, soon};
+use redelay_support::{HOUR, MINUTE, builder, ms, soon};
 use tokio::task::block_in_place;
 
 /// A master, and a replica that has all its data.
@@ -20,7 +20,7 @@ fn pair() -> (Server, Server) {
 async fn one_confirmation_is_for_many_writes() {
     const OFFERS: i64 = 100;
     let (master, _replica) = block_in_place(pair);
-    let builder = Client::builder().url(master.url()).replicas(1, MINUTE).command_timeout(MINUTE);
+    let builder = builder(&master).replicas(1, MINUTE).command_timeout(MINUTE);
     let client = builder.connect().await.unwrap();
     // Queues of their own: offers to the same one share a call.
     let offer = |value: i64| {
@@ -38,7 +38,7 @@ async fn one_confirmation_is_for_many_writes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receive_does_not_wait_for_confirmations() {
     let (master, replica) = block_in_place(pair);
-    let builder = Client::builder().url(master.url()).replicas(1, 2 * MINUTE).command_timeout(2 * MINUTE);
+    let builder = builder(&master).replicas(1, 2 * MINUTE).command_timeout(2 * MINUTE);
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     soon(ready.put(&1)).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_receive_does_not_wait_for_confirmations() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_take_no_more_time_than_the_call_has() {
     let server = Server::start();
-    let builder = Client::builder().url(server.url()).replicas(1, MINUTE).command_timeout(2 * MINUTE);
+    let builder = builder(&server).replicas(1, MINUTE).command_timeout(2 * MINUTE);
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
@@ -88,7 +88,7 @@ async fn replicas_take_no_more_time_than_the_call_has() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_replicas_than_there_are() {
     let server = Server::start();
-    let builder = Client::builder().url(server.url()).replicas(1, ms(50)).command_timeout(MINUTE);
+    let builder = builder(&server).replicas(1, ms(50)).command_timeout(MINUTE);
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);

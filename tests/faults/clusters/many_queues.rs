@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use redelay::{Client, codec};
+use redelay::codec;
 use redelay_fixture::{Cluster, Failover, Server, until_async};
-use redelay_support::soon;
+use redelay_support::{builder, soon};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
@@ -51,7 +51,7 @@ async fn takers_beyond_the_connections_that_block_follow_their_lists() {
         .map(|(slot, name)| (name, slot))
         .take(QUEUES)
         .collect();
-    let client = Client::builder().url(cluster.url()).transfer(false).connect().await.unwrap();
+    let client = builder(&cluster).transfer(false).connect().await.unwrap();
     let (sender, mut taken) = mpsc::unbounded_channel();
     for (number, (name, _)) in names.iter().enumerate() {
         let (queue, sender) = (client.blocking_queue(name, codec::Long), sender.clone());

@@ -177,22 +177,43 @@ pub(super) fn suffer(cluster: &Cluster, slot: u16, step: Step) {
             old.thaw();
         }
         Fault::Moved | Fault::MovedAtOnce => {
-            let is_other = |server: &&Server| server.port() != old.port() && cluster.is_master(server);
-            let to = cluster.servers().iter().find(is_other).expect("another master");
-            let version = old.version();
-            let is_possible = version.product == Product::Valkey && version.major >= 9;
-            if step.fault == Fault::MovedAtOnce && is_possible {
-                cluster.migrate_slot(slot, to);
-                return;
-            }
-            cluster.begin_move(slot, to);
-            thread::sleep(step.lasts / 2);
-            cluster.migrate_keys(slot);
-            thread::sleep(step.lasts / 2);
-            cluster.migrate_keys(slot);
-            cluster.end_move(slot);
+            // A master that is replaced because a busy machine is slow takes no part in the move any more.
+            may_be_replaced(cluster, false);
+            until_in_step(cluster, slot);
+            move_slot(cluster, slot, step);
+            may_be_replaced(cluster, true);
         }
     }
+}
+
+/// Whether masters that seem to be down are replaced. With `false`, also what has begun ends at once.
+fn may_be_replaced(cluster: &Cluster, may: bool) {
+    for server in cluster.servers() {
+        server.cmd(["CONFIG", "SET", "cluster-replica-no-failover", if may { "no" } else { "yes" }]);
+    }
+}
+
+fn move_slot(cluster: &Cluster, slot: u16, step: Step) {
+    let old = cluster.master_of(slot);
+    let is_other = |server: &&Server| server.port() != old.port() && cluster.is_master(server);
+    let mut other = None;
+    until("another master answers", || {
+        other = cluster.servers().iter().find(is_other);
+        other.is_some()
+    });
+    let to = other.expect("it was waited for");
+    let version = old.version();
+    let is_possible = version.product == Product::Valkey && version.major >= 9;
+    if step.fault == Fault::MovedAtOnce && is_possible {
+        cluster.migrate_slot(slot, to);
+        return;
+    }
+    cluster.begin_move(slot, to);
+    thread::sleep(step.lasts / 2);
+    cluster.migrate_keys(slot);
+    thread::sleep(step.lasts / 2);
+    cluster.migrate_keys(slot);
+    cluster.end_move(slot);
 }
 
 /// Waits until the replica of the slot's master has everything that the master has now. If the master were

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Proxy, Server, until_async_within};
-use redelay_support::CHANNEL;
+use redelay_support::{CHANNEL, builder};
 
 use super::rig::{BOUND, finish_demoted};
 use crate::workload::{Crew, Load};
@@ -58,7 +58,7 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
 /// A client behind a proxy that hears announcements.
 async fn listening(server: &Server) -> (Proxy, Client, DelayedQueue<i64>) {
     let proxy = Proxy::start(server.port());
-    let client = Client::connect(&proxy.url()).await.unwrap();
+    let client = builder(&proxy).connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     until("it listens", || server.subscribers(CHANNEL) == 1).await;
     (proxy, client, delayed)

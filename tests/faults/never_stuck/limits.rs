@@ -28,7 +28,7 @@ const SEEDS: Range<u64> = 0..45;
 
 /// The most messages in flight that plans set, each of them once: so between two looks that find the same
 /// one, it has held.
-const MOST: Range<u32> = 1..17;
+const MOST: Range<u64> = 1..17;
 
 /// Those of one run.
 pub(super) struct Limits {
@@ -119,7 +119,7 @@ impl Resumes {
 
 /// Changes a limit of the queue again and again.
 async fn change(clients: Vec<Queues>, resumes: Resumes, stop: CancellationToken, mut random: Rng) -> Rng {
-    let mut most: Vec<u32> = MOST.collect();
+    let mut most: Vec<u64> = MOST.collect();
     random.shuffle(&mut most);
     while !stop.is_cancelled() {
         let ready = &random.choice(&clients).expect("one at least").ready;

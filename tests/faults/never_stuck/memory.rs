@@ -6,7 +6,8 @@ use std::time::Duration;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, keys, still_text_queues, text_queues,
+    HOUR, MINUTE, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, builder, everything, keys,
+    still_text_queues, text_queues,
 };
 
 const ALL: Duration = Duration::from_millis(1);
@@ -90,7 +91,7 @@ async fn a_transfer_that_runs_out_of_memory_is_not_torn() {
         delayed.offer_all(values.iter().map(|value| (value, ALL))).await.unwrap();
         limit(&server, used(&server) + spare);
         let begun = scripts(&server);
-        let client = Client::builder().url(server.url()).transfer_batch(30).connect().await.unwrap();
+        let client = builder(&server).command_timeout(MINUTE).transfer_batch(30).connect().await.unwrap();
         let ready = client.blocking_queue::<String>("q", codec::String);
         let _moving = client.delayed_queue(&ready);
         until_async("it has tried", || async { scripts(&server) >= begun + 4 }).await;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use redelay::{Client, codec};
-use redelay_fixture::{Program, Proxy, Server, until, until_async, until_async_within, until_within};
+use redelay::codec;
+use redelay_fixture::{
+    ClientKind, Program, Proxy, Server, until, until_async, until_async_within, until_within,
+};
 use redelay_support::{MINUTE, builder};
 
 use super::rig::{BOUND, finish};
@@ -17,6 +19,17 @@ const END: &str = "end";
 const LONGER_THAN_A_POP: Duration = Duration::from_secs(15);
 /// Enough takers that some reach their timeout before the connection's task reads the reply.
 const TAKERS: usize = 50;
+/// Pushes for each taker, if all of them have a pop that blocks at this moment. Returns whether they have.
+const PUSH: &str = "
+    local takers = tonumber(ARGV[1])
+    local blocked = string.match(redis.call('INFO', 'clients'), 'blocked_clients:(%d+)')
+    if tonumber(blocked) ~= takers then
+        return 0
+    end
+    for n = 0, takers - 1 do
+        redis.call('RPUSH', 'q' .. n, 'payload ' .. n)
+    end
+    return 1";
 /// The first number of the child's offers.
 const CHILDS: i64 = 1_000_000;
 
@@ -30,7 +43,7 @@ async fn child() {
     crew.clients.truncate(1);
     let mut load = Load::start_at(CHILDS, &crew, &url).await;
     println!("works");
-    let client = Client::connect(&url).await.unwrap();
+    let client = builder(&url).command_timeout(MINUTE).connect().await.unwrap();
     client.blocking_queue::<i64>(END, codec::Long).take().await.unwrap();
     load.stop_offering().await;
     println!("has stopped offering");
@@ -127,11 +140,18 @@ async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
     let server = Server::start();
     let child =
         Program::start_ignored_test("never_stuck::stopped::takers", &[("REDELAY_CHILD", &server.url())]);
-    until("the takers wait", || server.blocked_clients() == TAKERS as u64);
-    child.freeze();
-    for n in 0..TAKERS {
-        server.cmd(["RPUSH", &format!("q{n}"), &format!("payload {n}")]);
-    }
+    // The server ends a pop after 10 s, and a busy client needs a moment for the next one. So the server
+    // looks in the step that pushes. If one of them has none, all begin again, at about the same time.
+    until_within(10 * MINUTE, "all have a pop on the server when their process stops", || {
+        until("the takers wait", || server.blocked_clients() == TAKERS as u64);
+        child.freeze();
+        let are_pushed: bool = server.get(["EVAL", PUSH, "0", &TAKERS.to_string()]);
+        if !are_pushed {
+            child.thaw();
+            server.kill_clients(ClientKind::Normal);
+        }
+        are_pushed
+    });
     let is_popped = || server.keys().iter().all(|key| !key.starts_with(b"q"));
     until_within(10 * MINUTE, "the server has popped for them", is_popped);
     tokio::time::sleep(LONGER_THAN_A_POP).await;

@@ -39,8 +39,7 @@ pub(crate) async fn run(
     if out.is_json {
         let until = |at: SystemTime| human::rfc_3339(at);
         return spans.iter().try_for_each(|span| {
-            let count = span.count as u64;
-            out.json(&Span { name: Name::new(name), until: span.until.and_then(until), count })
+            out.json(&Span { name: Name::new(name), until: span.until.and_then(until), count: span.count })
         });
     }
     lines(&spans, step, out.width).iter().try_for_each(|line| out.line(line))
@@ -57,8 +56,8 @@ fn lines(spans: &[DueCount], step: Duration, width: Option<usize>) -> Vec<String
             (0, _) => ("now".to_owned(), span.count),
             (at, _) => (human::span(step.saturating_mul(u32::try_from(at).unwrap_or(u32::MAX))), span.count),
         };
-        let bar = "█".repeat((bar * longest).div_ceil(most));
-        format!("{label:>10}  {:>10} {bar}", human::count(span.count as u64)).trim_end().to_owned()
+        let bar = "█".repeat((bar * longest as u64).div_ceil(most) as usize);
+        format!("{label:>10}  {:>10} {bar}", human::count(span.count)).trim_end().to_owned()
     };
     // What is due already is worth a line only if there is something.
     spans.iter().enumerate().filter(|(at, span)| *at > 0 || span.count > 0).map(line).collect()

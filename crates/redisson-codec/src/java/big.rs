@@ -15,8 +15,9 @@ use super::value_slot::{Plain, scalar};
 ///
 /// To print or parse it takes less than quadratic time, but not linear time: seconds for a megabyte.
 ///
-/// It carries the number and does not calculate. The feature `num-bigint` converts it; for any other crate,
-/// [`as_be_bytes`](Self::as_be_bytes) and [`from_be_bytes`](Self::from_be_bytes) use signed big-endian bytes.
+/// It carries the number and does not calculate. The feature `num-bigint-0-5` converts it; for any other
+/// crate, [`as_be_bytes`](Self::as_be_bytes) and [`from_be_bytes`](Self::from_be_bytes) use signed big-endian
+/// bytes.
 ///
 /// # Examples
 /// ```

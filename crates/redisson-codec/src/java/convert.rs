@@ -16,7 +16,7 @@ mod uuid;
 /// The value is outside of what the target type can hold.
 ///
 /// Returned by the conversions of the features `jiff-1` and `bigdecimal-0-4`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversionError {
     /// What does not fit, and where.
     pub(super) why: &'static str,

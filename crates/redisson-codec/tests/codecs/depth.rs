@@ -98,19 +98,9 @@ fn structs() {
 
 #[test]
 fn values() {
-    let list = |class: &'static str, inside| {
-        Value::Collection(Box::new(Collection {
-            class: class.into(),
-            comparator: None,
-            elements: vec![inside],
-        }))
-    };
-    let array = |inside| {
-        Value::Array(Box::new(Array {
-            class: "[Ljava.lang.Object;".into(),
-            elements: vec![inside, Value::from("x")],
-        }))
-    };
+    let list = |class: &'static str, inside| Value::Collection(Box::new(Collection::new(class, [inside])));
+    let array =
+        |inside| Value::Array(Box::new(Array::new("[Ljava.lang.Object;", [inside, Value::from("x")])));
     let mut ends = vec![
         Value::Integer(1),
         Value::from("x"),
@@ -119,13 +109,13 @@ fn values() {
         Value::Bytes(vec![1]),
         Value::Date(Date::from_millis(5)),
         Value::BigInteger(5.into()),
-        Value::Text(Box::new(Text { class: "java.net.URI".into(), text: "a:b".to_owned() })),
+        Value::Text(Box::new(Text::new("java.net.URI", "a:b"))),
         Value::list([]),
         Value::map([("k", Value::Short(1))]),
-        Value::Array(Box::new(Array { class: "[I".into(), elements: vec![Value::Integer(1)] })),
+        Value::Array(Box::new(Array::new("[I", [Value::Integer(1)]))),
     ];
     let constant = Constant::Name("DAYS".to_owned());
-    ends.push(Value::Enum(Box::new(Enum { class: "java.util.concurrent.TimeUnit".into(), constant })));
+    ends.push(Value::Enum(Box::new(Enum::new("java.util.concurrent.TimeUnit", constant))));
     for end in &ends {
         java(60, |levels| (0..levels).fold(end.clone(), |inside, _| Value::list([inside])));
         java(60, |levels| (0..levels).fold(end.clone(), |inside, _| list("java.util.LinkedList", inside)));

@@ -462,15 +462,13 @@ fn no_error_of_a_changed_payload_is_long() {
 fn no_error_of_a_value_is_long() {
     let class = format!("com.{}", "ax.\u{7f}é".repeat(100_000));
     let fields = vec![("x".repeat(100_000), Value::Null)];
-    let object = |class: &str| {
-        Value::Object(Box::new(java::Object { class: class.to_owned().into(), fields: fields.clone() }))
-    };
+    let object = |class: &str| Value::Object(Box::new(java::Object::new(class.to_owned(), fields.clone())));
     for value in [
         object(&class),
         object("java.util.regex.Pattern"),
-        Value::Text(Box::new(java::Text { class: class.clone().into(), text: class.clone() })),
-        Value::Text(Box::new(java::Text { class: "java.time.OffsetTime".into(), text: class.clone() })),
-        Value::Text(Box::new(java::Text { class: "java.net.URI".into(), text: class.clone() })),
+        Value::Text(Box::new(java::Text::new(class.clone(), class.clone()))),
+        Value::Text(Box::new(java::Text::new("java.time.OffsetTime", class.clone()))),
+        Value::Text(Box::new(java::Text::new("java.net.URI", class.clone()))),
         Value::list([object(&class)]),
     ] {
         for written in [Kryo5.encode(&value), JsonJackson.encode(&value), CborJackson.encode(&value)] {

@@ -346,8 +346,7 @@ fn odd_elements_of_an_array() {
         }
     }
     // The elements of an `Object[]` have their classes in Kryo, too.
-    let objects =
-        |elements| Value::Array(Box::new(java::Array { class: "[Ljava.lang.Object;".into(), elements }));
+    let objects = |elements| Value::Array(Box::new(java::Array::new("[Ljava.lang.Object;", elements)));
     let known =
         objects(vec![Value::Integer(1), Value::from("x"), Value::Null, Value::list([Value::Long(2)])]);
     kept::<Value>(&Kryo5, &Kryo5.encode(&known).unwrap()).unwrap();

@@ -244,7 +244,7 @@ fn jackson_has_no_times_that_are_texts() {
         refused.contains("a java.time.Year is not written: Redisson's own mapper has no module"),
         "{refused}"
     );
-    let year = Value::Text(Box::new(java::Text { class: "java.time.Year".into(), text: "2024".into() }));
+    let year = Value::Text(Box::new(java::Text::new("java.time.Year", "2024")));
     let refused = error(JsonJackson.encode(&Value::list([year])));
     assert!(
         refused.contains("a java.time.Year is not written: Redisson's own mapper has no module"),

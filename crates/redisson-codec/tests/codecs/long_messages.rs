@@ -116,12 +116,12 @@ fn of_values() {
         let value: Value = JsonJackson.decode(json.as_bytes()).unwrap();
         short(Kryo5.encode(&value));
     }
-    let text = java::Text { class: class.clone().into(), text: String::new() };
+    let text = java::Text::new(class.clone(), "");
     short(Kryo5.encode(&Value::Text(Box::new(text))));
-    let array = java::Array { class: format!("[{class}").into(), elements: vec![Value::Integer(1)] };
+    let array = java::Array::new(format!("[{class}"), [Value::Integer(1)]);
     short(Kryo5.encode(&Value::Array(Box::new(array))));
     let constant = java::Constant::Ordinal(1);
-    short(JsonJackson.encode(&Value::Enum(Box::new(java::Enum { class: class.into(), constant }))));
+    short(JsonJackson.encode(&Value::Enum(Box::new(java::Enum::new(class, constant)))));
 }
 
 #[test]

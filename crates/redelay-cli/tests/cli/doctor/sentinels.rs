@@ -48,13 +48,13 @@ fn sentinels_that_are_too_few_or_disagree() {
     let address = |n: usize| format!("127.0.0.1:{}", all.sentinel(n).port());
     all.sentinel(2).kill_9();
     for url in [&all.url(), &one] {
-        let findings = found(url);
-        let said = texts(&findings);
-        assert!(
-            said.len() == 1 && said[0].starts_with(&format!("{} does not answer", address(2))),
-            "{said:?}"
-        );
-        assert_eq!(findings[0]["severity"], "warning");
+        // On a busy machine, another one may not answer in time.
+        until("the one that is gone is named", || {
+            let findings = found(url);
+            assert!(findings.iter().all(|finding| finding["severity"] == "warning"), "{findings:?}");
+            let said = texts(&findings);
+            said.len() == 1 && said[0].starts_with(&format!("{} does not answer", address(2)))
+        });
     }
     all.sentinel(1).kill_9();
     until("the one that is left notices it", || {

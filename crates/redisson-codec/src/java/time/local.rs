@@ -243,9 +243,9 @@ impl FromStr for LocalDateTime {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let wrong = ParseError::new("a day and time such as 2024-02-29T12:34:56");
-        let (date, time) = text.split_once('T').ok_or(wrong)?;
-        Ok(Self { date: date.parse().map_err(|_| wrong)?, time: time.parse().map_err(|_| wrong)? })
+        let wrong = || ParseError::new("a day and time such as 2024-02-29T12:34:56");
+        let (date, time) = text.split_once('T').ok_or_else(wrong)?;
+        Ok(Self { date: date.parse().map_err(|_| wrong())?, time: time.parse().map_err(|_| wrong())? })
     }
 }
 
