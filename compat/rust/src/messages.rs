@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use crate::{Answer, Refusal, Shared, millis};
+use crate::{Answer, Chosen, Refusal, millis};
 
 /// How long a worker lets handlers go on after they could have slept.
 const GRACE: Duration = Duration::from_secs(20);
@@ -26,7 +26,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 /// The receivers of this peer, and the deliveries that they got.
 pub(crate) struct Messages {
     client: Client,
-    codec: Shared,
+    codec: Chosen,
     leases: HashMap<String, Lease>,
     receivers: HashMap<String, Receiver<Value>>,
     /// By queue and id.
@@ -49,7 +49,7 @@ enum Named {
 }
 
 impl Messages {
-    pub(crate) fn new(client: Client, codec: Shared) -> Self {
+    pub(crate) fn new(client: Client, codec: Chosen) -> Self {
         Self { client, codec, leases: HashMap::new(), receivers: HashMap::new(), deliveries: HashMap::new() }
     }
 
