@@ -71,8 +71,8 @@ impl EarlyPolls {
         Self { conn, outbox, tasks, turns: Arc::new(Semaphore::new(AT_A_TIME)) }
     }
 
-    /// Polls up to `n` entries, with the timeout of the caller's `conn`. What it has begun has that of the
-    /// client.
+    /// Polls up to `n` entries, with the timeout of the caller's `conn`. Further tries and the confirmation
+    /// have that of the client.
     pub(crate) async fn poll(&self, conn: &Conn, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
         // A silent server may not reply. The task goes on, and returns the entries that it still gets.
         let silent = || OpError::NotExecuted("the server does not answer".into());

@@ -117,6 +117,8 @@ pub(crate) struct Leases {
     /// None is over before this, so that not all of them are looked at for each call. `None`: none that is
     /// not over.
     safe_until: Option<Instant>,
+    /// Those that a look has found, and that were not returned yet.
+    left: Vec<Member>,
     /// What was announced before this may be missing.
     unheard_until: Option<Instant>,
 }
@@ -137,7 +139,15 @@ struct HeldLease {
 
 impl Leases {
     pub(crate) fn new(length: Duration, most: Duration) -> Self {
-        Self { length, most, held: HashMap::new(), next: None, safe_until: None, unheard_until: None }
+        Self {
+            length,
+            most,
+            held: HashMap::new(),
+            next: None,
+            safe_until: None,
+            left: Vec::new(),
+            unheard_until: None,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -192,38 +202,44 @@ impl Leases {
     }
 
     /// Tells the handlers whose leases are over. Returns the leases to extend: those that would be over
-    /// before the next look but one. Of more than `most`, the first ones, and the others are due at once.
+    /// before the next look but one. Up to `most` of them, the first ones first; the others are due at once.
     pub(crate) fn due(&mut self, now: Instant, most: usize) -> Vec<ToExtend> {
-        self.look(now);
+        if self.left.is_empty() {
+            self.left = self.found(now);
+        }
+        let mut extend = Vec::new();
+        while extend.len() < most
+            && let Some(member) = self.left.pop()
+        {
+            if let Some(held) = self.held.get_mut(&member).filter(|held| !held.extending) {
+                held.extending = true;
+                held.asked = std::mem::take(&mut held.is_doubtful);
+                extend.push(ToExtend { member, holds: held.holds.clone() });
+            }
+        }
+        let look = now + self.length / LOOKS;
+        let look = if self.left.is_empty() { look } else { now };
         let over = self.safe_until;
-        let mut due = Vec::new();
-        for (member, held) in &self.held {
+        self.next = (!self.held.is_empty()).then(|| over.map_or(look, |over| over.min(look)));
+        extend
+    }
+
+    /// Those that are to be extended now, the first ones last.
+    fn found(&mut self, now: Instant) -> Vec<Member> {
+        self.look(now);
+        let is_due = |held: &HeldLease| {
             let extends = held.extend_until.is_none_or(|until| now < until);
             // At the next look, less than half of it would be left.
             let is_old = held.lease.is_over(now + self.length / LOOKS + self.length / 2);
             // One that the handler has extended for longer, too: that does not change it, unless the server
             // has shortened it because its clock was set back.
             let is_longer = !held.lease.is_over(now + self.length);
-            if !held.extending && (is_longer || extends && (is_old || held.is_doubtful)) {
-                due.push((*held.lease.safe_until(), *member));
-            }
-        }
-        let look = now + self.length / LOOKS;
-        self.next = (!self.held.is_empty()).then(|| over.map_or(look, |over| over.min(look)));
-        if due.len() > most {
-            due.select_nth_unstable(most);
-            due.truncate(most);
-            self.next = Some(now);
-        }
-        let mut extend = Vec::with_capacity(due.len());
-        for (_, member) in due {
-            if let Some(held) = self.held.get_mut(&member) {
-                held.extending = true;
-                held.asked = std::mem::take(&mut held.is_doubtful);
-                extend.push(ToExtend { member, holds: held.holds.clone() });
-            }
-        }
-        extend
+            !held.extending && (is_longer || extends && (is_old || held.is_doubtful))
+        };
+        let due = self.held.iter().filter(|(_, held)| is_due(held));
+        let mut due: Vec<_> = due.map(|(member, held)| (*held.lease.safe_until(), *member)).collect();
+        due.sort_unstable_by(|one, other| other.cmp(one));
+        due.into_iter().map(|(_, member)| member).collect()
     }
 
     /// Tells the handlers whose leases are over. Returns a time before which no other one is.
@@ -344,6 +360,11 @@ mod tests {
             assert_eq!((due, leases.next()), (part.map(member).collect(), Some(now)));
         }
         assert_eq!(members(leases.due(now, 4)), [member(8)]);
+        assert!(leases.next() > Some(now));
+        // Those that stay due wait for the next look: here, because the server refuses.
+        for number in 0..9 {
+            leases.on_refused(&member(number));
+        }
         assert!(leases.next() > Some(now));
     }
 

@@ -588,7 +588,7 @@ impl<T: 'static> Receiver<T> {
     pub fn discard_dead_letters(self) -> Self {
         self.with(|options| {
             options.dead = DeadMode::Discard;
-            options.send_to = None;
+            (options.dead_letters, options.send_to) = ((None, None), None);
         })
     }
 
@@ -611,7 +611,7 @@ impl<T: 'static> Receiver<T> {
         let destination = Destination { conn: to.conn.clone(), keys: to.keys.clone() };
         self.with(|options| {
             options.dead = DeadMode::Send;
-            options.send_to = Some(destination);
+            (options.dead_letters, options.send_to) = ((None, None), Some(destination));
         })
     }
 }

@@ -20,7 +20,6 @@ pub(crate) struct Found {
 }
 
 /// A schedule, or what is in its place.
-#[derive(Clone)]
 pub(crate) struct Named {
     pub(crate) name: Bytes,
     pub(crate) next: Option<u64>,

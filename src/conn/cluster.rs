@@ -31,7 +31,7 @@ use super::slots::Table;
 use super::topology::{FRESH, PATIENCE, Topology};
 use super::{Command, ConnectError, Link, OpError, Options};
 use crate::pacing::pause_after;
-use crate::telemetry::{ClientCounters, events};
+use crate::telemetry::events;
 
 /// A server that is silent for this long may have been replaced.
 const SILENT: Duration = Duration::from_millis(300);
@@ -412,9 +412,8 @@ async fn ask(
 /// The same, on a connection of its own.
 async fn ask_once(options: &Options, server: &Address, shared: &Shared) -> Result<Table, ConnectError> {
     let options = options.at(server);
-    // It may be no master: its settings and troubles are not those of the client's servers.
-    let shared = Shared { counters: ClientCounters::new(), ..shared.for_another_server() };
-    let link = Link::open_once(&options, Purpose::Commands, &shared, None).await?;
+    let shared = shared.for_another_server();
+    let link = Link::open_once(&options, Purpose::Question, &shared, None).await?;
     let answer = ask(&link, server, |_| false).await.map(Option::unwrap_or_default);
     link.close().await;
     match answer {

@@ -96,12 +96,12 @@ pub(super) fn build(options: &Options, purpose: Purpose) -> Result<FredClient, E
     };
     let performance = PerformanceConfig {
         default_command_timeout: match purpose {
-            Purpose::Commands | Purpose::Tracker | Purpose::Sentinel => options.command_timeout,
             Purpose::Blocking | Purpose::Subscriber => Duration::ZERO,
+            _ => options.command_timeout,
         },
         broadcast_channel_capacity: match purpose {
             Purpose::Subscriber | Purpose::Tracker => 4096,
-            Purpose::Commands | Purpose::Blocking | Purpose::Sentinel => 32,
+            _ => 32,
         },
         ..PerformanceConfig::default()
     };
@@ -131,7 +131,7 @@ fn config(options: &Options, purpose: Purpose) -> Config {
         // The older protocol would need a second connection for what the server sends by itself.
         version: match purpose {
             Purpose::Tracker | Purpose::Sentinel => RespVersion::RESP3,
-            Purpose::Commands | Purpose::Blocking | Purpose::Subscriber => RespVersion::RESP2,
+            _ => RespVersion::RESP2,
         },
         fail_fast: true,
         ..Config::default()

@@ -76,7 +76,7 @@ pub(super) async fn handshake(
         Purpose::Tracker => words.push(vec!["TRACKING", "ON"]),
         // There is no such client: it shows whether the command works.
         Purpose::Blocking => words.push(vec!["UNBLOCK", "0", "TIMEOUT"]),
-        Purpose::Commands | Purpose::Subscriber | Purpose::Sentinel => {}
+        Purpose::Commands | Purpose::Question | Purpose::Subscriber | Purpose::Sentinel => {}
     }
     words.push(vec!["ID"]);
     let expect: Vec<_> =

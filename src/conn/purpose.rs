@@ -5,6 +5,8 @@
 pub(super) enum Purpose {
     /// Every command has a timeout, and a silent server is noticed by it.
     Commands,
+    /// As `Commands`, to a server that may be no master: its settings are not those of the client's servers.
+    Question,
     /// A command may block for any time. The owner of the link watches the time.
     Blocking,
     /// Receives messages. The owner of the link sends pings.
@@ -24,7 +26,7 @@ impl Purpose {
     /// The name in events and errors.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Commands => "commands",
+            Self::Commands | Self::Question => "commands",
             Self::Blocking => "pops",
             Self::Subscriber => "announcements",
             Self::Tracker => "lists",

@@ -152,7 +152,8 @@ impl Conn {
         loop {
             let begun = Instant::now();
             let master = cluster.serving(slot, within).await?;
-            // Most calls need not wait, and have all of the time.
+            // Most calls need not wait, and have all of the time. One that has less cannot tell by itself
+            // whether the server is silent.
             let waited = begun.elapsed();
             if waited >= NOTICEABLE {
                 within = within.saturating_sub(waited).max(Duration::from_millis(1));

@@ -16,8 +16,8 @@ pub(super) const LONGER: Duration = Duration::from_secs(8);
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     last_reply: AtomicU64,
-    /// When the last command was sent, other than a test.
-    last_sent: AtomicU64,
+    /// When the first command was sent that may have no reply, other than a test.
+    awaited_since: AtomicU64,
     /// Until when long commands may be on their way; 0 if there are none.
     long_until: AtomicU64,
     /// When the first of them was sent, and the last.
@@ -43,14 +43,16 @@ impl Silence {
 
     /// A command is sent that is no test of the connection.
     pub(super) fn sends(&self, now: u64) {
-        self.last_sent.fetch_max(now, Relaxed);
+        if self.awaited_since.load(Relaxed) <= self.last_reply() {
+            self.awaited_since.store(now, Relaxed);
+        }
     }
 
     /// Whether the reply to a command is awaited. A connection is not idle then: for as long as `patience`,
     /// it is for whoever waits to give it up.
     pub(super) fn is_awaited(&self, now: u64, patience: Duration) -> bool {
-        let sent = self.last_sent.load(Relaxed);
-        sent > self.last_reply() && now < sent.saturating_add(patience.as_micros() as u64)
+        let since = self.awaited_since.load(Relaxed);
+        since > self.last_reply() && now < since.saturating_add(patience.as_micros() as u64)
     }
 
     /// The reply to a command that was sent at `sent`. Replies come in the order of the commands: what was
@@ -75,6 +77,7 @@ impl Silence {
 
     /// The connection is lost, and what was on its way.
     pub(super) fn lost(&self) {
+        self.awaited_since.store(0, Relaxed);
         if self.long_until.swap(0, Relaxed) > 0 {
             self.is_slow.store(true, Relaxed);
         }
@@ -123,6 +126,22 @@ mod tests {
         assert_eq!(judge(5, 0), Verdict::LookAt(seconds(8)));
         assert_eq!(judge(5, 4), Verdict::LookAt(seconds(9)));
         assert_eq!(judge(9, 4), Verdict::Over);
+    }
+
+    #[test]
+    fn a_reply_is_awaited_for_as_long_as_the_first_command_may_take() {
+        let silence = Silence::default();
+        let is_awaited = |now| silence.is_awaited(seconds(now), PATIENCE);
+        assert!(!is_awaited(1));
+        silence.sends(seconds(1));
+        silence.sends(seconds(4));
+        assert!(is_awaited(5) && !is_awaited(6), "however many follow");
+        silence.replied(seconds(7), seconds(1));
+        assert!(!is_awaited(7));
+        silence.sends(seconds(8));
+        assert!(is_awaited(9));
+        silence.lost();
+        assert!(!is_awaited(9));
     }
 
     #[test]

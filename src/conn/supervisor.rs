@@ -370,7 +370,7 @@ impl Supervisor {
         }
     }
 
-    /// Its future ends with the reconnection, which the library reports.
+    /// The library reports when it is done.
     fn force_reconnection(&self) {
         self.client.clone().force_reconnection();
     }

@@ -22,7 +22,7 @@ use crate::telemetry::{Delivered, QueueCounters};
 use crate::wire::job::held_id;
 use crate::wire::message::{Member, MessageId, Record};
 
-/// The most deliveries that one call settles.
+/// The most deliveries that one call settles, and the most that it extends.
 const MOST: usize = 1000;
 /// The most settlements of one call that may have a text of a kilobyte.
 const MOST_TEXTS: usize = 100;

@@ -21,6 +21,8 @@ use crate::wire::keys::Keys;
 
 /// The most letters that are sent at a time.
 const MOST: u64 = 20;
+/// No server refuses a shorter payload for its length, bytes.
+const LONG: usize = 1 << 20;
 /// The shortest pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -37,18 +39,29 @@ impl fmt::Debug for Destination {
     }
 }
 
+/// A letter that was sent, or is passed over: its score and its id. Both are empty in front of the first one.
+type SetCursor = [Bytes; 2];
+
 /// Sends dead letters in the background: the destination may be on another server, which may be down.
 #[derive(Debug)]
 pub(super) struct Forwarding {
     destination: Option<Destination>,
-    running: Option<AbortOnDropHandle<Result<usize, OpError>>>,
+    /// What is being done. It returns how many were sent, and where to go on.
+    running: Option<AbortOnDropHandle<(Result<usize, OpError>, SetCursor)>>,
+    behind: SetCursor,
     failures: u32,
     not_before: Instant,
 }
 
 impl Forwarding {
     pub(super) fn new(destination: Option<Destination>) -> Self {
-        Self { destination, running: None, failures: 0, not_before: Instant::now() }
+        Self {
+            destination,
+            running: None,
+            behind: SetCursor::default(),
+            failures: 0,
+            not_before: Instant::now(),
+        }
     }
 
     /// Begins to send some of the letters that wait to be sent, unless that is being done, or has failed just
@@ -58,7 +71,11 @@ impl Forwarding {
         if self.running.is_none() && self.not_before <= Instant::now() {
             let (conn, from) = (conn.clone(), from.clone());
             let runtime = conn.runtime().clone();
-            let task = runtime.spawn(async move { destination.send(&conn, &from, waiting).await });
+            let mut behind = std::mem::take(&mut self.behind);
+            let task = runtime.spawn(async move {
+                let sent = destination.send(&conn, &from, waiting, &mut behind).await;
+                (sent, behind)
+            });
             self.running = Some(AbortOnDropHandle::new(task));
         }
     }
@@ -70,13 +87,16 @@ impl Forwarding {
             None => pending().await,
         };
         self.running = None;
-        match ended {
+        // The runtime is shutting down.
+        let Ok((sent, behind)) = ended else { return false };
+        self.behind = behind;
+        match sent {
             // What cannot be read is not sent, and is no reason to hurry.
-            Ok(Ok(sent)) => {
+            Ok(sent) => {
                 self.failures = 0;
                 sent > 0
             }
-            Ok(Err(error)) => {
+            Err(error) => {
                 if self.failures == 0 {
                     events::forward_failing(keys, &error);
                 }
@@ -84,8 +104,6 @@ impl Forwarding {
                 self.failures = self.failures.saturating_add(1);
                 false
             }
-            // The runtime is shutting down.
-            Err(_) => false,
         }
     }
 
@@ -98,39 +116,54 @@ impl Forwarding {
 }
 
 impl Destination {
-    /// Sends some of the letters that wait to be sent, the oldest first. Returns how many.
-    async fn send(&self, conn: &Conn, keys: &Keys, waiting: u64) -> Result<usize, OpError> {
+    /// Sends some of the letters that wait to be sent: those behind this one, the oldest first. Returns how
+    /// many. If a long letter is refused, or its push has no reply, it may be too long for the other server:
+    /// the next ones are those behind it, and behind the last one, the first ones again.
+    async fn send(
+        &self,
+        conn: &Conn,
+        keys: &Keys,
+        waiting: u64,
+        behind: &mut SetCursor,
+    ) -> Result<usize, OpError> {
         let from = keys.of_messages();
-        let mut cursor = [Bytes::new(), Bytes::new()];
-        let (mut left, mut sent, mut refused) = (usize::try_from(waiting).unwrap_or(usize::MAX), 0, None);
-        // Neither those that cannot be read nor those that the other server refuses are in the way.
-        loop {
+        let mut cursor = behind.clone();
+        let letters = loop {
             let read = scripts::READ_DEAD.on(&[&from.dead, &from.dead_messages]);
             let read = read.args(cursor).number(MOST).only_reads();
             let mut letters = read.run(&conn.for_long_reply()).await?.into_array()?;
             let read = letters.split_off(letters.len().min(2));
             let [score, id] = Reply::Array(letters).into_parts()?;
             cursor = [score.into_bytes()?, id.into_bytes()?];
-            let letters = read
-                .chunks_exact(10)
-                .filter(|letter| matches!(letter, [_, Reply::Bytes(score), ..] if is_to_be_sent(score)));
-            for letter in letters.take(left) {
-                let [id, _, _, _, _, _, _, died, payload, _] = letter else { continue };
-                let (id, died) = (id.clone().into_bytes()?, died.clone().into_int()?);
-                left -= 1;
-                match self.send_one(conn, keys, id, died, payload.clone().into_bytes()?).await {
-                    Ok(is_sent) => sent += usize::from(is_sent),
-                    // It may be too long, for example.
-                    Err(error @ (OpError::Server(_) | OpError::TooLarge(_))) => {
-                        refused = refused.or(Some(error));
+            // Those that cannot be read are not in the way.
+            if !read.is_empty() || !is_to_be_sent(&cursor[0]) {
+                break read;
+            }
+        };
+        let letters = letters.chunks_exact(10);
+        let letters =
+            letters.filter(|letter| matches!(letter, [_, Reply::Bytes(score), ..] if is_to_be_sent(score)));
+        let letters = letters.take(usize::try_from(waiting).unwrap_or(usize::MAX));
+        let mut sent = 0;
+        for letter in letters {
+            let [id, score, _, _, _, _, _, died, payload, _] = letter else { continue };
+            let (id, score) = (id.clone().into_bytes()?, score.clone().into_bytes()?);
+            let (died, payload) = (died.clone().into_int()?, payload.clone().into_bytes()?);
+            let is_long = payload.len() >= LONG;
+            match self.send_one(conn, keys, id.clone(), died, payload).await {
+                Ok(is_sent) => sent += usize::from(is_sent),
+                Err(error) => {
+                    if is_long {
+                        *behind = [score, id];
                     }
-                    Err(error) => return Err(error),
+                    return Err(error);
                 }
             }
-            if sent > 0 || left == 0 || !is_to_be_sent(&cursor[0]) {
-                return refused.map_or(Ok(sent), Err);
-            }
         }
+        if sent == 0 {
+            *behind = SetCursor::default();
+        }
+        Ok(sent)
     }
 
     /// Sends a letter on, unless somebody has requeued it. Returns whether it was sent.

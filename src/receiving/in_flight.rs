@@ -178,6 +178,12 @@ impl InFlight {
 }
 
 impl Shared {
+    /// Whether there is nobody to receive for, because the last handle is gone. What a lost try may have
+    /// claimed is released behind its reply, unless its lease is over by now.
+    fn is_in_vain(&self, lost: bool, sent: Instant) -> bool {
+        self.end.is_cancelled() && (!lost || sent.elapsed() > self.settings.lease())
+    }
+
     /// The same report, in which refusals name the keys of another type.
     async fn explained(&self, mut report: Report, call: &Call) -> Report {
         let refusals = report.settled.iter_mut().filter_map(|settled| match settled {
@@ -220,11 +226,7 @@ impl Shared {
                 Err(error @ (OpError::Server(_) | OpError::TooLarge(_) | OpError::Rejected(_))) => {
                     break Err(NoAnswer { error, lost, closed: false });
                 }
-                // Without a handle there is nobody to receive for. What a lost try may have claimed is
-                // released behind its reply.
-                Err(error)
-                    if self.stop.is_cancelled() || self.end.is_cancelled() && settlements == 0 && !lost =>
-                {
+                Err(error) if self.stop.is_cancelled() || settlements == 0 && self.is_in_vain(lost, sent) => {
                     break Err(NoAnswer { error, lost, closed: true });
                 }
                 // Receives that do not wait are not delayed by what nobody can do now. For them, nothing is

@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 /// How far two clocks can drift apart, in parts per million. Quartz drifts less.
 const DRIFT_PPM: i64 = 100;
-/// A clock that is further off than it can have drifted to was set. One that is off by less, µs, is slewed:
-/// NTP lets it run by 500 ppm faster or slower for a while, and some programs by much more.
+/// In µs. A clock that is off by more than this was set. One that is off by less is slewed: NTP lets it run
+/// faster or slower by 500 ppm for a while, and some programs by much more.
 const SET: i64 = 5_000;
 
 /// The server's clock showed `micros`, epoch µs, at some instant between these two.

@@ -39,7 +39,7 @@ impl Servers {
         &self.of(server).clock
     }
 
-    /// Takes a reading of its clock into account. Returns whether the clock was set since the last one.
+    /// Takes a reading of its clock into account. Returns whether it was set.
     pub(super) fn observe(&mut self, server: ServerId, reading: ClockReading) -> bool {
         self.of(server).clock.observe(reading)
     }

@@ -3,7 +3,6 @@
 //! Every client that transfers a queue does this for its schedules. The server accepts the first one's
 //! change, and the others read what has become of it.
 
-use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -205,13 +204,17 @@ impl NotStored {
 /// Stores the run after one that is due. Returns the head, if its transfer may have to be started. Changes
 /// nothing if another client was faster.
 async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result<Option<f64>, NotStored> {
-    let mut schedule = Cow::Borrowed(schedule);
+    let after;
+    let mut schedule = schedule;
     let step = match schedule.state().map_err(|why| NotStored::Unreadable(why.into()))? {
         Some(state) => {
             let look = Step::look(&state, now);
             if let Some(look) = &look {
-                match schedules::change(conn, keys, &schedule, look).await {
-                    Ok((Change::Changed, _)) => schedule = Cow::Owned(schedule.after(look)),
+                match schedules::change(conn, keys, schedule, look).await {
+                    Ok((Change::Changed, _)) => {
+                        after = schedule.after(look);
+                        schedule = &after;
+                    }
                     Ok(_) => return Ok(None),
                     Err(error) => return Err(NotStored::of(error)),
                 }
@@ -225,7 +228,7 @@ async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result
         None => Some(Step::default()),
     };
     let Some(step) = step else { return Ok(None) };
-    match schedules::change(conn, keys, &schedule, &step).await {
+    match schedules::change(conn, keys, schedule, &step).await {
         Ok((_, head)) => Ok(head),
         Err(error) => Err(NotStored::of(error)),
     }

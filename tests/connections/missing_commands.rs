@@ -133,13 +133,10 @@ async fn errors_repeat_neither_a_password_nor_a_payload() {
     server.cmd(["ACL", "SETUSER", "user", "on", ">hidden", "~*", "&*", "+@all"]);
     let proxy = Proxy::start(server.port());
     let connecting = || builder(&proxy).credentials("user", "hidden").transfer(false);
-    for (word, to) in [("AUTH\r\n", "AUTX\r\n"), ("HELLO\r\n", "HELLX\r\n")] {
-        proxy.rewrite_nothing();
-        proxy.rewrite_commands(word, to);
-        if let Err(error) = connecting().connect().await {
-            assert!(!format!("{error} {error:?}").contains("hidden"), "{error}");
-        }
-    }
+    proxy.rewrite_commands("AUTH\r\n", "AUTX\r\n");
+    let error = connecting().connect().await.unwrap_err();
+    names(&error, "AUTX");
+    assert!(!format!("{error} {error:?}").contains("hidden"), "{error}");
     proxy.rewrite_nothing();
     proxy.rewrite_commands("LPOS\r\n", "LPOX\r\n");
     let client = connecting().connect().await.unwrap();

@@ -181,6 +181,7 @@ impl FailoverLoad {
         })
         .await;
         let (followed, reconnects) = (Instant::now(), self.client.stats().reconnects);
+        assert!(followed - promoted < MINUTE, "{:?} after the promotion", followed - promoted);
         tokio::time::sleep_until((followed + BESIDE).into()).await;
         until_async("a busy machine has stored enough", || async {
             self.log.events().count(|event| event.is_after(followed)) > ENOUGH

@@ -42,14 +42,6 @@ impl Failure {
     }
 }
 
-/// As `Sentinels::be_patient`, for one, too, that a busy machine keeps from answering soon. Otherwise the new
-/// master might be replaced as well, and what only it has would be lost.
-fn be_patient(group: &Sentinels) {
-    for number in 0..3 {
-        group.sentinel(number).cmd(["SENTINEL", "SET", "main", "down-after-milliseconds", "60000"]);
-    }
-}
-
 fn kill_master(group: &Sentinels) {
     Failure::Killed.happen(group);
 }
@@ -64,7 +56,7 @@ async fn goes_on(failure: Failure) {
 
 async fn goes_on_once(failure: Failure) {
     let group = Arc::new(Sentinels::start());
-    be_patient(&group);
+    group.be_patient();
     let before = group.master();
     let client = builder(&group.url()).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
@@ -101,7 +93,7 @@ async fn goes_on_once(failure: Failure) {
     });
     let new = block_in_place(|| failure.happen(&group));
     let promoted = Instant::now();
-    be_patient(&group);
+    group.be_patient();
     soon(leaving).await.unwrap();
     new.cmd(["RPUSH", "beside", "5"]);
     // A foreign push, a foreign offer and the entry that was armed, then both ways for one taker.

@@ -76,7 +76,7 @@ async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread()
             break;
         }
         tries += 1;
-        assert!(tries < 3, "{took:?}");
+        assert!(tries < 10, "{took:?}");
     }
 }
 

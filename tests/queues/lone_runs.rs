@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redelay::delayed_queue::{Cancelled, JobState, Overlap, Schedule, StoredSchedule};
 use redelay::{BlockingQueue, Client, DelayedQueue, Delivery};
-use redelay_fixture::{Server, until, until_async};
+use redelay_fixture::{Proxy, Server, until, until_async};
 use redelay_support::{
     HOUR, JOBS, NOTES, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TARGET, TIMEOUT_SET, lasting, ms, soon,
     still_text_queues, text_queues,
@@ -216,12 +216,16 @@ async fn an_inspector_tells_a_dead_run_from_one_in_flight() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_clients_one_looks_whether_the_last_run_is_done() {
     let runs = Runs::new().await;
+    let proxy = Proxy::start(runs.server.port());
     let mut others = Vec::new();
-    for _ in 0..4 {
-        others.push(text_queues(&runs.server).await);
+    for _ in 0..5 {
+        others.push(text_queues(&proxy).await);
     }
+    // All of them have read that it is time when the first one has changed it.
+    proxy.delay(ms(50));
     runs.often(Overlap::Queue).upsert("p").await.unwrap();
     until("one is held back", || runs.record().contains("held"));
+    runs.some_runs_pass();
     let walks_and_time = || {
         let (seconds, micros): (u64, u64) = runs.server.get(["TIME"]);
         (runs.server.command_calls("lpos"), seconds * 1000 + micros / 1000)

@@ -69,6 +69,13 @@ async fn receivers_that_are_dropped_in_an_outage_leave_no_task() {
     let receiving = (0..50).map(async |_| ready.receiver().try_receive().await.map(drop));
     assert!(join_all(receiving).await.iter().all(Result::is_err));
     until_async("their tasks end", || async { tasks() <= before + 5 }).await;
+    // A server that accepts calls and does not answer may have claimed for them: until the lease is over.
+    proxy.refuse(false);
+    until_async("it is back", || async { client.stats().connected }).await;
+    proxy.hold_replies(true);
+    let receiving = (0..50).map(async |_| ready.receiver().lease(ms(1_000)).try_receive().await.map(drop));
+    assert!(join_all(receiving).await.iter().all(Result::is_err));
+    until_async("their tasks end, too", || async { tasks() <= before + 5 }).await;
 }
 
 #[tokio::test]
@@ -502,6 +509,8 @@ async fn settings_out_of_range_are_refused() {
         let error = receiver.try_receive().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
+    let last_counts = ready.receiver().keep_dead_letters(0, None).discard_dead_letters();
+    assert!(last_counts.try_receive().await.unwrap().is_none());
     ready.put(&7).await.unwrap();
     let delivery = ready.receiver().backoff(Backoff::ladder([])).receive().await.unwrap();
     assert_eq!(delivery.extend(HOUR * 25).await.unwrap_err().kind(), ErrorKind::Invalid);

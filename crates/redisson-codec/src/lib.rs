@@ -134,7 +134,6 @@ struct Readme;
 ///
 /// `redelay` calls both methods on the caller's task, never in the background. They must not block.
 ///
-///
 /// # Examples
 /// ```
 /// use redisson_codec::{Codec, CodecError};

@@ -185,7 +185,7 @@ impl Exporter {
     async fn of_queue(&self, overview: Overview) -> OfQueue {
         // What is due already, what is due soon, and the rest.
         let counts = self.inspector.due(&overview.name, SOON, 1).await;
-        let soon = counts.ok().and_then(|counts| Some(counts.get(1)?.count as u64));
+        let soon = counts.ok().and_then(|counts| Some(counts.get(1)?.count));
         let own = overview.name.strip_prefix(&self.prefix[..]).unwrap_or(&overview.name);
         let label = escape::bytes(own);
         let (label, hex) = match std::str::from_utf8(own) {

@@ -11,8 +11,15 @@ impl Sentinels {
 
     /// No master is replaced because a busy machine is slow, until [`failover`](Self::failover) or
     /// [`wait_for_other_master`](Self::wait_for_other_master).
+    ///
+    /// # Panics
+    /// Panics if a sentinel is down.
+    #[track_caller]
     pub fn be_patient(&self) {
-        self.set_down_after(DOWN_LATER);
+        let (name, millis) = (&*self.settings.name, &*DOWN_LATER.to_string());
+        for sentinel in &self.sentinels {
+            sentinel.order::<()>(["SENTINEL", "SET", name, "down-after-milliseconds", millis]);
+        }
     }
 }
 
