@@ -58,6 +58,8 @@ impl Look {
                 None => self.by_rank(set, 0, most).await?,
                 Some(read) => self.behind(set, read, most).await?,
             };
+            let mut page = page;
+            page.truncate(max - members.len());
             size.has_read(page.iter().map(|member| &member.member[..]));
             let Some(last) = page.last() else { break };
             read = Some(last.clone());

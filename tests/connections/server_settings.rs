@@ -234,7 +234,8 @@ async fn a_password_that_is_wrong_from_now_on_is_the_reason() {
 async fn a_forbidden_channel_costs_the_others_few_commands() {
     const OTHERS: usize = 300;
     let server = Server::start();
-    server.cmd(["ACL", "SETUSER", "clerk", "on", ">secret", "~*", "+@all", "&*{q*", "&redelay:*"]);
+    let channels = ["resetchannels", "&*{q*", "&redelay:*"];
+    server.cmd(["ACL", "SETUSER", "clerk", "on", ">secret", "~*", "+@all"].into_iter().chain(channels));
     let client = builder(&server).credentials("clerk", "secret").connect().await.unwrap();
     let names = (0..OTHERS).map(|number| format!("q{number}")).chain(["x".to_owned()]);
     let queues: Vec<_> =

@@ -289,35 +289,30 @@ impl Servers {
 /// The profile and the URL: of the command line, the environment and the configuration, in this order.
 fn choose(connection: &Connection) -> Result<(Profile, String), Failure> {
     let variable = env::var("REDIS_URL").ok().filter(|url| !url.is_empty());
-    let is_named = connection.profile.is_some();
-    let profile = if is_named || connection.url.is_none() && variable.is_none() {
-        let path = profile::path(|name| env::var_os(name));
-        profile::load(connection.profile.as_deref(), path.as_deref())?.unwrap_or_default()
-    } else {
-        Profile::default()
-    };
-    if let Some(url) = &connection.url {
-        if has_password(url) {
-            return Err(Failure::Usage(
-                "--url has a password, which everybody on this machine sees in `ps`; put the URL into \
-                REDIS_URL, or use --profile with a password_command"
-                    .into(),
-            ));
-        }
-        // The login of a profile is for its own server only.
-        let profile = Profile {
-            user: None,
-            password_command: None,
-            sentinel_user: None,
-            sentinel_password_command: None,
-            tls: None,
-            ..profile
-        };
-        return Ok((profile, url.clone()));
+    let path = profile::path(|name| env::var_os(name));
+    let profile = profile::load(connection.profile.as_deref(), path.as_deref())?.unwrap_or_default();
+    if connection.url.as_deref().is_some_and(has_password) {
+        return Err(Failure::Usage(
+            "--url has a password, which everybody on this machine sees in `ps`; put the URL into \
+            REDIS_URL, or use --profile with a password_command"
+                .into(),
+        ));
     }
-    let of_profile = profile.url.clone();
-    let url = if is_named { of_profile } else { variable.or(of_profile) };
-    Ok((profile, url.unwrap_or_else(|| "redis://localhost:6379".into())))
+    let variable = variable.filter(|_| connection.profile.is_none());
+    let Some(url) = connection.url.clone().or(variable) else {
+        let url = profile.url.clone();
+        return Ok((profile, url.unwrap_or_else(|| "redis://localhost:6379".into())));
+    };
+    // The login of a profile is for its own server only. What it masks is masked everywhere.
+    let profile = Profile {
+        user: None,
+        password_command: None,
+        sentinel_user: None,
+        sentinel_password_command: None,
+        tls: None,
+        ..profile
+    };
+    Ok((profile, url))
 }
 
 fn tls(files: &profile::Tls) -> TlsConfig {

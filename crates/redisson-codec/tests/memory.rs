@@ -129,6 +129,7 @@ fn kinds(each: &mut dyn FnMut(&str, Decode)) {
     each("JSON as a map", |payload| decode::<BTreeMap<String, i32>, _>(JsonJackson, payload));
     each("JSON as integers", |payload| decode::<Vec<i32>, _>(JsonJackson, payload));
     each("JSON as longs", |payload| decode::<Vec<Option<i64>>, _>(JsonJackson, payload));
+    each("JSON as characters", |payload| decode::<Vec<char>, _>(JsonJackson, payload));
     each("JSON as texts", |payload| decode::<Vec<String>, _>(JsonJackson, payload));
     each("CBOR as a Value", |payload| decode::<Value, _>(CborJackson, payload));
     each("CBOR as integers", |payload| decode::<Vec<i32>, _>(CborJackson, payload));
@@ -277,6 +278,15 @@ fn all(check: &mut dyn FnMut(&str, &[u8])) {
         check("JSON as integers", &payload);
         check("JSON as longs", &payload);
         check("JSON as texts", &filled(b"[", b"\"a\",", b"\"\"]", part));
+        check("JSON as a Value", &filled(b"[\"[C\",\"", b"a", b"\"]", part));
+        check("JSON as characters", &filled(b"\"", b"a", b"\"", part));
+        for (class, element) in [
+            (&b"[Ljava.util.KeyValueHolder\xbb"[..], &b"\x01\x00\x00"[..]),
+            (b"[Ljava.time.Year\xbb", b"\x01\x00"),
+            (b"[[\xc9", b"\x01"),
+        ] {
+            check("Kryo as a Value", &kryo_array(part, class, element));
+        }
         let payload = filled(b"\x9f", b"\x00", b"\xff", part);
         check("CBOR as a Value", &payload);
         check("CBOR as integers", &payload);
@@ -305,6 +315,20 @@ fn all(check: &mut dyn FnMut(&str, &[u8])) {
         }
         check("Java's serialization as texts", &serialized(part, b"t\x00\x00"));
     }
+}
+
+/// An array of this class of equal elements.
+fn kryo_array(part: usize, class: &[u8], element: &[u8]) -> Vec<u8> {
+    let count = (LIMIT / part - 100) / element.len();
+    let mut payload = [b"\x01\x00", class].concat();
+    let mut length = count + 1;
+    while length > 0x7f {
+        payload.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    payload.push(length as u8);
+    payload.extend(element.repeat(count));
+    Lz4V2(Bytes).encode(&payload).unwrap()
 }
 
 /// What Java's own serialization writes of an unmodifiable list around an array of these elements. Its class

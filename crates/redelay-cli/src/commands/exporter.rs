@@ -20,7 +20,7 @@ use crate::escape;
 use crate::failure::Failure;
 use crate::http::{self, Page, Pages};
 use crate::out::Out;
-use crate::state::is_silence;
+use crate::state::{is_silence, is_unanswered};
 use crate::wanted::{Wanted, not_searched};
 use gauges::{Look, OfQueue};
 
@@ -184,8 +184,13 @@ impl Exporter {
 
     async fn of_queue(&self, overview: Overview) -> OfQueue {
         // What is due already, what is due soon, and the rest.
-        let counts = self.inspector.due(&overview.name, SOON, 1).await;
-        let soon = counts.ok().and_then(|counts| Some(counts.get(1)?.count));
+        // A server that is silent is not asked again: the look would take too long for a scrape.
+        let soon = if is_unanswered(&overview) {
+            None
+        } else {
+            let counts = self.inspector.due(&overview.name, SOON, 1).await;
+            counts.ok().and_then(|counts| Some(counts.get(1)?.count))
+        };
         let own = overview.name.strip_prefix(&self.prefix[..]).unwrap_or(&overview.name);
         let label = escape::bytes(own);
         let (label, hex) = match std::str::from_utf8(own) {

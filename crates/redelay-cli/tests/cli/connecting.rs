@@ -41,6 +41,15 @@ fn a_server_is_named_in_four_ways() {
     assert!(run(&[("REDIS_URL", &server.url())], &["ls"]).ok().contains("shop:orders"));
     assert!(run(&[("REDIS_URL", nowhere)], &["ls", "--url", &server.url()]).ok().contains("shop:orders"));
     assert!(run(&[("REDIS_URL", nowhere)], &["--profile", "default", "ls"]).ok().starts_with("default · "));
+    // What the profile masks is masked, whichever way the server is named.
+    fs::write(&file, "[default]\nurl = 'redis://:hidden@127.0.0.1:1'\nmask = ['card']\n[other]").unwrap();
+    for (variables, words) in [
+        (&[("REDIS_URL", &*server.url())][..], &["list", "shop:orders"][..]),
+        (&[], &["list", "shop:orders", "--url", &server.url()]),
+    ] {
+        let list = run(variables, words).ok();
+        assert!(list.contains("(masked)") && !list.contains("4111"), "{list}");
+    }
     let said = run(&[("REDELAY_PROFILE", "live")], &["ls"]).failed(2);
     assert!(said.contains("has no profile `live`; it has `default`, `other`"), "{said}");
     fs::write(&file, "[default]\nurl = 'redis://:secret@x'\npasword = 'secret'").unwrap();

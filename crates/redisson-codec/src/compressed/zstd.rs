@@ -15,6 +15,8 @@ use super::{Limited, around_any_codec};
 use crate::CodecError;
 
 const FORMAT: &str = "Zstandard";
+/// A frame may use a window of this many bytes, whatever the limit is: four times that of zstd's level 3.
+const WINDOW: u64 = 8 << 20;
 
 /// Zstandard around another codec, as Redisson's `ZStdCodec`: the decompressed length as a big-endian `int`,
 /// and one frame. Compresses like zstd's level 1; Redisson uses level 3.
@@ -23,9 +25,9 @@ const FORMAT: &str = "Zstandard";
 ///
 /// # Errors
 /// Decoding fails when the payload announces more than the limit, or is not exactly one frame of the
-/// announced length, or when the codec inside fails. Frames with a dictionary or a window beyond 128 MiB are
-/// refused. A checksum, which Redisson does not write, is not verified. Encoding fails when the codec inside
-/// fails, and beyond 2 GiB.
+/// announced length, or when the codec inside fails. Frames with a dictionary, or with a window beyond 8 MiB
+/// and the limit, are refused. A checksum, which Redisson does not write, is not verified. Encoding fails
+/// when the codec inside fails, and beyond 2 GiB.
 ///
 /// # Examples
 /// ```
@@ -126,8 +128,11 @@ fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
         let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
         CodecError::new(format!("expected one Zstandard frame at offset 4: {error}{why}"))
     };
-    let mut frame = StreamingDecoder::new(&mut rest).map_err(|error| wrong(&error))?;
-    // Grows with the blocks of the frame, at most 128 KiB each, not with the announced length.
+    let window = WINDOW.max(limit as u64);
+    let frame = StreamingDecoder::new_with_max_window_size(&mut rest, window);
+    let mut frame = frame.map_err(|error| wrong(&error))?;
+    // Grows with the blocks of the frame, at most 128 KiB each, not with the announced length. Nothing of a
+    // block comes out before the window is full.
     let mut inner = Vec::new();
     frame.by_ref().take(length as u64 + 1).read_to_end(&mut inner).map_err(|error| wrong(&error))?;
     check_length(FORMAT, length, inner.len())?;

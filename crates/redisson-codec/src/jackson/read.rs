@@ -29,6 +29,9 @@ use crate::java::variant::VariantReader;
 use crate::memory;
 use crate::shown::shown;
 
+/// What the allocation of a character takes.
+const CHARACTER: usize = 32;
+
 pub(super) fn read<T: DeserializeOwned>(
     node: &Node<'_>,
     shape: &'static Shape,
@@ -356,6 +359,9 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         if self.context.shape.nodes[element].kind == Kind::Character
             && let Ok(text) = self.scalar("[C", "text", as_text)
         {
+            // Each is a text of its own.
+            let most = text.len().saturating_mul(size_of::<Node<'_>>() + CHARACTER);
+            memory::take(most).map_err(|why| Failure::from(why).at(self.node.at))?;
             let characters: Vec<Node<'_>> =
                 text.chars().map(|c| Node { at: self.node.at, is: Is::Text(c.to_string().into()) }).collect();
             let list = ListReader::new(self.element(element), &characters);

@@ -8,6 +8,10 @@ use std::fmt;
 
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
+/// The most characters of a number: as many digits as one of Kryo may have. To read one takes more than
+/// linear time.
+const LONGEST: usize = 160_000;
+
 /// Reads a number, or a text that is one.
 pub(super) fn read<'de, V: Visitor<'de>, D: Deserializer<'de>>(
     input: D,
@@ -43,12 +47,16 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Exact<V> {
 
     fn visit_map<A: MapAccess<'de>>(self, input: A) -> Result<V::Value, A::Error> {
         #[cfg(feature = "json")]
-        return self.visitor.visit_str(&raw::text(input)?);
+        return self.visit_str(&raw::text(input)?);
         #[cfg(not(feature = "json"))]
         return self.visitor.visit_map(input);
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<V::Value, E> {
+        if text.len() > LONGEST {
+            let why = format!("a number of {} characters, more than the {LONGEST} that are read", text.len());
+            return Err(E::custom(why));
+        }
         self.visitor.visit_str(text)
     }
 

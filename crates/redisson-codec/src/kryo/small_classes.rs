@@ -6,12 +6,17 @@ use super::value;
 use crate::java::known_classes::{ClassKind, FieldKind, known};
 use crate::java::{Array, Date, Object, Value};
 use crate::kryo::failure::{Failure, Outcome};
+use crate::memory;
 use crate::shown::shown;
+
+/// About what the name of a field takes.
+const NAME: usize = 32;
 
 type LibraryFields = &'static [(&'static str, FieldKind)];
 
 /// An object of this class.
 pub(super) fn read(input: &mut Input<'_>, class: &'static str, fields: LibraryFields) -> Outcome<Value> {
+    memory::take(fields.len() * (size_of::<(String, Value)>() + NAME))?;
     let mut read = Vec::with_capacity(fields.len());
     for (name, field) in fields {
         read.push(((*name).to_owned(), read_field(input, *field)?));
@@ -27,11 +32,16 @@ fn read_field(input: &mut Input<'_>, field: FieldKind) -> Outcome<Value> {
         FieldKind::Long => Value::Long(i64::from_le_bytes(input.array()?)),
         FieldKind::ShortLong => Value::Long(input.long()?),
         FieldKind::Double => Value::Double(f64::from_le_bytes(input.array()?)),
-        FieldKind::Text => Value::String(input.some_text()?.into_owned()),
+        FieldKind::Text => {
+            let text = input.some_text()?;
+            memory::take(text.len())?;
+            Value::String(text.into_owned())
+        }
         FieldKind::Date => Value::Date(Date::from_millis(input.varlong()? as i64)),
         FieldKind::Longs => {
             let count = input.varint()? as usize;
             let bytes = input.take(count.saturating_mul(8))?;
+            memory::take(count * size_of::<Value>() + size_of::<Array>())?;
             let (longs, _) = bytes.as_chunks();
             let elements = longs.iter().map(|long| Value::Long(i64::from_le_bytes(*long))).collect();
             Value::Array(Box::new(Array { class: "[J".into(), elements }))

@@ -112,6 +112,16 @@ fn the_limit_is_what_is_decompressed() {
     );
 }
 
+/// A decompressor gives out nothing before its window is full, and the sender chooses the window.
+#[test]
+fn a_window_is_no_larger_than_the_limit_or_8_mib() {
+    // 96 MiB, and a block of 128 KiB of one byte.
+    let frame = [&b"\0\0\0\0\x28\xb5\x2f\xfd\x00\x84"[..], &b"\x02\x00\x10\x00".repeat(769)].concat();
+    for refused in [ZStd(codec::Bytes).with_limit(1000).decode(&frame), ZStd(codec::Bytes).decode(&frame)] {
+        assert!(error::<Vec<u8>>(refused).contains("indow"));
+    }
+}
+
 #[test]
 fn errors_of_the_codec_inside_are_its_own() {
     assert_eq!(

@@ -364,3 +364,27 @@ mod words {
         assert!(Codec::<Order<Plain>>::decode(&Kryo5, &sealed).is_err());
     }
 }
+
+/// Jackson's formats have values without the class that they would have as an `Object`.
+#[test]
+fn kryo_writes_what_a_bare_value_holds() {
+    let bare = || Value::Bare(Box::new(Value::Long(5)));
+    let array = |element| Value::Array(Box::new(java::Array::new("[J", [element])));
+    for around in [|value| Value::list([value]), array, |value| Value::map([("k", value)])] {
+        assert_eq!(Kryo5.encode(&around(bare())).unwrap(), Kryo5.encode(&around(Value::Long(5))).unwrap());
+    }
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn a_number_of_json_has_as_many_digits_as_one_of_kryo_at_most() {
+    for quote in ["", "\""] {
+        let read = |digits| {
+            let text = format!("{quote}{}{quote}", "9".repeat(digits));
+            codec::Json.decode(text.as_bytes()).map(|number: java::BigInteger| number.to_string().len())
+        };
+        assert_eq!(read(1_000).unwrap(), 1_000);
+        let error = read(160_001).unwrap_err().to_string();
+        assert!(error.contains("a number of 160001 characters"), "{error}");
+    }
+}

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use redelay::Client;
 use redelay::admin::Pump;
+use redelay::inspector::Overview;
 
 use super::event::Event;
 use super::health::Report;
@@ -36,6 +37,8 @@ pub(crate) struct Pumped<'a> {
     left_out_before: usize,
     /// Why the last search has failed.
     not_searched: Option<String>,
+    /// All keys were searched once.
+    has_searched: bool,
 }
 
 struct OfQueue {
@@ -63,6 +66,7 @@ impl<'a> Pumped<'a> {
             left_out: HashSet::new(),
             left_out_before: 0,
             not_searched: None,
+            has_searched: false,
         };
         let named = wanted.names.iter().map(|name| (name.clone(), OfQueue::new(&new.client, name)));
         Self { queues: named.collect(), ..new }
@@ -85,7 +89,7 @@ impl<'a> Pumped<'a> {
         };
         for (queue, twin) in looks {
             // The next search finds again what is not answered now.
-            if is_unanswered(&queue) || queue.pending == Some(0) && !are_announced {
+            if is_unanswered(&queue) || needs_nothing(&queue) && !are_announced {
                 continue;
             }
             match twin.as_ref().map_or(Owner::This, |twin| self.wanted.owner(&queue, twin)) {
@@ -128,7 +132,7 @@ impl<'a> Pumped<'a> {
 
     /// All keys were searched: leaves the queues in which nothing has been pending for long.
     pub(crate) async fn searched(&mut self) -> Result<(), Failure> {
-        self.not_searched = None;
+        (self.not_searched, self.has_searched) = (None, true);
         let left_out = std::mem::take(&mut self.left_out).len();
         if left_out != self.left_out_before && left_out > 0 {
             let queues = human::counted(left_out as u64, "queue is", "queues are");
@@ -142,7 +146,7 @@ impl<'a> Pumped<'a> {
                 Err(error) => return Failure::passes(error).map(drop),
             };
             for queue in overviews {
-                let is_empty = queue.pending == Some(0) && queue.list_len == Some(0);
+                let is_empty = needs_nothing(&queue) && queue.list_len == Some(0);
                 let Some(pumped) = self.queues.get_mut(&queue.name) else { continue };
                 let transferred = pumped.pump.stats().transferred;
                 if pumped.idle.is_long(is_empty, transferred, Instant::now())
@@ -213,7 +217,7 @@ impl<'a> Pumped<'a> {
     pub(crate) fn report(&self) -> Report {
         let stats = self.client.stats();
         let failing = self.queues.values().filter(|queue| queue.is_failing).count();
-        let searched = self.not_searched.is_none();
+        let searched = self.has_searched && self.not_searched.is_none();
         Report {
             ok: stats.connected && searched && failing == 0,
             connected: stats.connected,
@@ -225,6 +229,12 @@ impl<'a> Pumped<'a> {
             quarantined: stats.quarantined,
         }
     }
+}
+
+/// Whether a queue has nothing that a pump moves, stores or returns: no pending entries, no schedules, and no
+/// messages of receivers that may be gone.
+fn needs_nothing(queue: &Overview) -> bool {
+    [queue.pending, queue.schedules, queue.in_flight, queue.waiting].iter().all(|count| *count == Some(0))
 }
 
 impl OfQueue {

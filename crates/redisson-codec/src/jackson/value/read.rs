@@ -251,10 +251,16 @@ fn of_class(class: &str, node: &Node<'_>, mapper: &Mapper) -> Outcome<Value> {
         "java.lang.Character" => as_text(node).and_then(unit).map(Value::Character),
         "java.lang.String" => as_text(node).map(Value::from),
         "[B" => bytes(node).map(|bytes| Value::Bytes(bytes.into_owned())),
-        "[C" => as_text(node).map(|text| {
-            let elements = text.encode_utf16().map(Value::Character).collect();
-            Value::Array(Box::new(Array { class: "[C".into(), elements }))
-        }),
+        "[C" => match as_text(node) {
+            Some(text) => {
+                let count = text.encode_utf16().count();
+                memory::take(count * size_of::<Value>()).map_err(|why| Failure::from(why).at(node.at))?;
+                let mut elements = Vec::with_capacity(count);
+                elements.extend(text.encode_utf16().map(Value::Character));
+                Some(Value::Array(Box::new(Array { class: "[C".into(), elements })))
+            }
+            None => None,
+        },
         _ => return of_other_class(class, node, mapper),
     };
     value.ok_or_else(wrong)

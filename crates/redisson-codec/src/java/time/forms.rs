@@ -77,7 +77,8 @@ pub(crate) fn seconds(text: &str) -> Option<(i64, u32)> {
     if whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let total = whole.parse::<i128>().ok()?.checked_mul(NANOS.into())? + i128::from(nanos(fraction)?);
+    let total = whole.parse::<i128>().ok()?.checked_mul(NANOS.into())?;
+    let total = total.checked_add(nanos(fraction)?.into())?;
     let (total, second) = (if negative { -total } else { total }, i128::from(NANOS));
     Some((total.div_euclid(second).try_into().ok()?, total.rem_euclid(second) as u32))
 }
@@ -112,4 +113,17 @@ pub(crate) fn offset_minutes(offset: &str) -> Option<i64> {
     let minutes: i64 = valid.then(|| digits.parse::<i64>().ok())??;
     let minutes = minutes / 100 * 60 + minutes % 100;
     Some(if offset.starts_with('-') { -minutes } else { minutes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_seconds_than_there_can_be() {
+        for text in ["170141183460469231731687303715.999999999", "-170141183460469231731687303715.999999999"]
+        {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
 }

@@ -300,7 +300,11 @@ pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: &str) -> Outcome
     let length = input.varint()?;
     let count = input.count(length)?;
     let elements = match &class[1..] {
-        "B" => return Ok(Value::Bytes(input.take(count)?.to_vec())),
+        "B" => {
+            let bytes = input.take(count)?;
+            memory::take(bytes.len())?;
+            return Ok(Value::Bytes(bytes.to_vec()));
+        }
         "Z" => read_each(input, count, |input| input.boolean().map(Value::Boolean))?,
         "S" => read_each(input, count, |input| Ok(Value::Short(i16::from_le_bytes(input.array()?))))?,
         "C" => read_each(input, count, |input| Ok(Value::Character(u16::from_le_bytes(input.array()?))))?,
@@ -314,6 +318,7 @@ pub(in crate::kryo) fn read_array(input: &mut Input<'_>, class: &str) -> Outcome
                 return Ok(Value::Null);
             }
             input.deeper()?;
+            memory::take(size_of::<Array>() + array.len())?;
             let array = read_array(input, array)?;
             input.shallower();
             Ok(array)
@@ -362,5 +367,10 @@ fn read_final(input: &mut Input<'_>, class: &'static Class) -> Outcome<Value> {
         Some(_) => true,
         None => input.boolean()?,
     };
-    if present { read_known(input, class) } else { Ok(Value::Null) }
+    if !present {
+        return Ok(Value::Null);
+    }
+    // What is in a box is not in the array.
+    memory::take(size_of::<Object>())?;
+    read_known(input, class)
 }

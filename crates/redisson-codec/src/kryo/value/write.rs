@@ -42,6 +42,7 @@ fn write_opaque(output: &mut Output, value: &Opaque) -> Outcome<()> {
 
 pub(in crate::kryo) fn write_class(output: &mut Output, value: &Value) {
     match value {
+        Value::Bare(value) => write_class(output, value),
         Value::Boolean(_) => output.numbered(Numbered::Boolean),
         Value::Byte(_) => output.numbered(Numbered::Byte),
         Value::Short(_) => output.numbered(Numbered::Short),
@@ -59,6 +60,7 @@ pub(in crate::kryo) fn write_class(output: &mut Output, value: &Value) {
 pub(in crate::kryo) fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
     match value {
         Value::Null => return Err(Failure::new("a null where none may be")),
+        Value::Bare(value) => return write_content(output, value),
         Value::Boolean(value) => output.byte((*value).into()),
         Value::Byte(value) => output.byte(*value as u8),
         Value::Short(value) => output.raw(&value.to_le_bytes()),
@@ -250,10 +252,16 @@ pub(in crate::kryo) fn write_map(output: &mut Output, map: &Map, layout: Layout)
     })
 }
 
+/// What is written of a value that Jackson writes without its class.
+fn bare(value: &Value) -> &Value {
+    if let Value::Bare(inside) = value { bare(inside) } else { value }
+}
+
 fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<()> {
     output.varint(Output::length(elements.len())?);
     let descriptor = class.strip_prefix('[').ok_or_else(|| unknown(class, "array"))?;
     for element in elements {
+        let element = bare(element);
         let fits = match (descriptor, element) {
             ("Z", Value::Boolean(_))
             | ("S", Value::Short(_))
