@@ -45,15 +45,9 @@ mod quarantine;
 mod unconfirmed_pops;
 mod unsettled;
 
-use bytes::Bytes;
-
 pub use crate::receiver::MessageId;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use pump::Pump;
 pub use quarantine::{Quarantine, Quarantined};
 pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};
 pub use unsettled::{Unsettled, UnsettledMessage};
-
-/// A place in a sorted set: a score as the server wrote it, and a member. Both are empty in front of the
-/// first one.
-type SetCursor = [Bytes; 2];

@@ -104,6 +104,7 @@ pub(crate) use slot::Slot;
 pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]
 pub(crate) use tls::TlsOptions;
+pub(crate) use too_large::LARGE;
 pub(crate) use tracker::{Change, Changes};
 pub(crate) use wrong_type::wrong_type;
 

@@ -352,6 +352,12 @@ impl Error {
         self
     }
 
+    /// The error of calls that were made together, if some have failed. Of what is unknown, no other error
+    /// may say that it is not stored.
+    pub(crate) fn of_several(errors: impl IntoIterator<Item = Self>) -> Option<Self> {
+        errors.into_iter().min_by_key(|error| !error.is_outcome_unknown())
+    }
+
     /// The error of a call that works in parts, after `done` were executed. `what` says what that means.
     pub(crate) fn after_parts(mut self, done: usize, what: &str) -> Self {
         if done == 0 {

@@ -269,9 +269,7 @@ impl<T: 'static> PartitionedQueue<T> {
         let (offered, errors): (Vec<_>, Vec<_>) =
             join_all(offering).await.into_iter().partition(Result::is_ok);
         let offered: Vec<_> = offered.into_iter().flatten().collect();
-        // Of what is unknown, no other error may say that it is not stored.
-        let errors = errors.into_iter().filter_map(Result::err);
-        if let Some(error) = errors.min_by_key(|error| !error.is_outcome_unknown()) {
+        if let Some(error) = Error::of_several(errors.into_iter().filter_map(Result::err)) {
             return Err(error.after_parts(offered.iter().map(Vec::len).sum(), "payloads were offered"));
         }
         let mut tickets: Vec<_> = offered.into_iter().map(Vec::into_iter).collect();

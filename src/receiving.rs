@@ -76,8 +76,8 @@ impl Receiving {
         let announced = Arc::<Announced>::default();
         let retries = engine.follow_retries(keys, &announced);
         let stop = engine.at_stop.stop.clone();
-        let (settled_by, waits) = (settings.clone(), waiting.clone());
-        let in_flight = InFlight::new(conn.clone(), keys, settled_by, waits, end.clone(), stop.clone());
+        let in_flight =
+            InFlight::new(conn.clone(), keys, settings.clone(), waiting.clone(), end.clone(), stop.clone());
         let task = Task::new(
             conn.clone(),
             engine.pops.clone(),

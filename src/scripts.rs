@@ -25,6 +25,10 @@ const TAKEN_BYTES: usize = 1_048_576;
 /// About how many bytes a call returns to the server. What cannot be sent in time is sent again and again.
 const SENT_BYTES: usize = 131_072;
 
+/// A place in a sorted set: a score as the server wrote it, and a member. Both are empty in front of the
+/// first one.
+pub(crate) type SetCursor = [Bytes; 2];
+
 /// One script: its source, the SHA-1 of the text that the server gets, and the names of its keys, in order.
 #[derive(Debug)]
 pub(crate) struct Script {

@@ -7,13 +7,12 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::SetCursor;
 use crate::BlockingQueue;
 use crate::agreement::Pair;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::{Op, Queue};
-use crate::scripts;
+use crate::scripts::{self, SetCursor};
 use crate::wire::job::{self, JobData};
 use crate::wire::keys::MessageKeys;
 use crate::wire::letter::Letter;

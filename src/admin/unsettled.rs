@@ -8,12 +8,11 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::SetCursor;
 use crate::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::{Error, Result};
 use crate::queue::{Op, Queue};
-use crate::scripts;
+use crate::scripts::{self, SetCursor};
 use crate::wire::job;
 use crate::wire::keys::MessageKeys;
 use crate::wire::message::{Member, MessageId, Record};

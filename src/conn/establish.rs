@@ -96,12 +96,14 @@ pub(super) fn build(options: &Options, purpose: Purpose) -> Result<FredClient, E
     };
     let performance = PerformanceConfig {
         default_command_timeout: match purpose {
+            Purpose::Commands | Purpose::Question | Purpose::Tracker | Purpose::Sentinel => {
+                options.command_timeout
+            }
             Purpose::Blocking | Purpose::Subscriber => Duration::ZERO,
-            _ => options.command_timeout,
         },
         broadcast_channel_capacity: match purpose {
             Purpose::Subscriber | Purpose::Tracker => 4096,
-            _ => 32,
+            Purpose::Commands | Purpose::Question | Purpose::Blocking | Purpose::Sentinel => 32,
         },
         ..PerformanceConfig::default()
     };
@@ -131,7 +133,9 @@ fn config(options: &Options, purpose: Purpose) -> Config {
         // The older protocol would need a second connection for what the server sends by itself.
         version: match purpose {
             Purpose::Tracker | Purpose::Sentinel => RespVersion::RESP3,
-            _ => RespVersion::RESP2,
+            Purpose::Commands | Purpose::Question | Purpose::Blocking | Purpose::Subscriber => {
+                RespVersion::RESP2
+            }
         },
         fail_fast: true,
         ..Config::default()

@@ -48,8 +48,8 @@ impl Silence {
         }
     }
 
-    /// Whether the reply to a command is awaited. A connection is not idle then: for as long as `patience`,
-    /// it is for whoever waits to give it up.
+    /// Whether the reply to a command is awaited, and has been for less than `patience`. A connection is not
+    /// idle then: whoever waits for the reply decides whether to give it up.
     pub(super) fn is_awaited(&self, now: u64, patience: Duration) -> bool {
         let since = self.awaited_since.load(Relaxed);
         since > self.last_reply() && now < since.saturating_add(patience.as_micros() as u64)

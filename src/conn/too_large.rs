@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::{Command, Conn, OpError, Reply};
 
-/// No server has smaller limits.
-const LARGE: usize = 1 << 20;
+/// No server has smaller limits, bytes.
+pub(crate) const LARGE: usize = 1 << 20;
 const LIMITS: [&str; 2] = ["proto-max-bulk-len", "client-query-buffer-limit"];
 /// How long the server may take to say what an error is about, with a new connection.
 const TELL: Duration = Duration::from_secs(2);

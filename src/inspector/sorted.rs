@@ -54,11 +54,10 @@ impl Look {
         let (mut members, mut size) = (Vec::new(), PageSize::new());
         while members.len() < max {
             let most = size.of(max - members.len());
-            let page = match &read {
+            let mut page = match &read {
                 None => self.by_rank(set, 0, most).await?,
                 Some(read) => self.behind(set, read, most).await?,
             };
-            let mut page = page;
             page.truncate(max - members.len());
             size.has_read(page.iter().map(|member| &member.member[..]));
             let Some(last) = page.last() else { break };

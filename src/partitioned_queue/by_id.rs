@@ -79,19 +79,16 @@ impl<T: 'static> PartitionedQueue<T> {
             let call = &call;
             async move { (places, call(&partition.delayed, ids).await) }
         });
-        let (mut all, mut failed) = (Vec::new(), None::<crate::Error>);
+        let (mut all, mut errors) = (Vec::new(), Vec::new());
         for (places, results) in join_all(calls).await {
             match results {
                 Ok(results) => all.extend(places.into_iter().zip(results)),
-                Err(error) if failed.as_ref().is_none_or(|known| !known.is_outcome_unknown()) => {
-                    failed = Some(error);
-                }
-                Err(_) => {}
+                Err(error) => errors.push(error),
             }
         }
         all.sort_unstable_by_key(|(place, _)| *place);
         let results = all.into_iter().map(|(_, result)| result).collect();
-        match failed {
+        match crate::Error::of_several(errors) {
             Some(error) => Err((error, results)),
             None => Ok(results),
         }

@@ -13,16 +13,14 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::conn::{Command, Conn, OpError, Reply};
+use crate::conn::{Command, Conn, LARGE, OpError, Reply};
 use crate::pacing::pause_after;
-use crate::scripts;
+use crate::scripts::{self, SetCursor};
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
 
 /// The most letters that are sent at a time.
 const MOST: u64 = 20;
-/// No server refuses a shorter payload for its length, bytes.
-const LONG: usize = 1 << 20;
 /// The shortest pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -39,15 +37,13 @@ impl fmt::Debug for Destination {
     }
 }
 
-/// A letter that was sent, or is passed over: its score and its id. Both are empty in front of the first one.
-type SetCursor = [Bytes; 2];
-
 /// Sends dead letters in the background: the destination may be on another server, which may be down.
 #[derive(Debug)]
 pub(super) struct Forwarding {
     destination: Option<Destination>,
     /// What is being done. It returns how many were sent, and where to go on.
     running: Option<AbortOnDropHandle<(Result<usize, OpError>, SetCursor)>>,
+    /// The letter that was passed over last.
     behind: SetCursor,
     failures: u32,
     not_before: Instant,
@@ -149,7 +145,7 @@ impl Destination {
             let [id, score, _, _, _, _, _, died, payload, _] = letter else { continue };
             let (id, score) = (id.clone().into_bytes()?, score.clone().into_bytes()?);
             let (died, payload) = (died.clone().into_int()?, payload.clone().into_bytes()?);
-            let is_long = payload.len() >= LONG;
+            let is_long = payload.len() >= LARGE;
             match self.send_one(conn, keys, id.clone(), died, payload).await {
                 Ok(is_sent) => sent += usize::from(is_sent),
                 Err(error) => {

@@ -112,8 +112,8 @@ impl Log {
         self.events().settled.push(event);
     }
 
-    /// Waits until all that is `certain` is delivered, however long the machine stands still. A connection of
-    /// the client that was lost after so many `reconnects` may have cost what its pop took.
+    /// Waits until all that is `certain` is delivered, however long the machine stands still. `reconnects` is
+    /// how many connections the client had lost before: each one since then may have cost what its pop took.
     async fn until_delivered(&self, client: &Client, reconnects: u64, certain: impl Fn(&Event) -> bool) {
         let begun = Instant::now();
         until_async("what was stored is delivered", || async {

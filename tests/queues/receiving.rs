@@ -10,8 +10,8 @@ use redelay::worker::{Backoff, OnUndecodable};
 use redelay::{BlockingQueue, Delivery, ErrorKind, Receiver, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, RECEIPTS, RETRIES, builder, ms,
-    number_queues, soon, still_number_queues, text_queues,
+    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, Queues, RECEIPTS, RETRIES, builder,
+    ms, number_queues, soon, still_number_queues, text_queues,
 };
 
 fn count(server: &Server, command: &str, key: &str) -> usize {
@@ -54,12 +54,17 @@ async fn a_message_is_received_and_acknowledged() {
     assert_eq!(count(&server, "HLEN", RECEIPTS), 0, "a receiver leaves no receipt");
 }
 
-#[tokio::test]
-async fn receivers_that_are_dropped_in_an_outage_leave_no_task() {
+/// With a short timeout, so that an outage is longer.
+async fn behind_a_proxy() -> (Server, Proxy, Queues<i64>) {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let client = builder(&proxy).command_timeout(ms(500)).transfer(false).connect().await.unwrap();
-    let ready = client.blocking_queue::<i64>("q", codec::Long);
+    let queues = Queues::of_numbers(builder(&proxy).command_timeout(ms(500)).transfer(false)).await;
+    (server, proxy, queues)
+}
+
+#[tokio::test]
+async fn receivers_that_are_dropped_in_an_outage_leave_no_task() {
+    let (_server, proxy, Queues { client, ready, .. }) = behind_a_proxy().await;
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     ready.receiver().try_receive().await.unwrap();
     proxy.refuse(true);
@@ -80,10 +85,7 @@ async fn receivers_that_are_dropped_in_an_outage_leave_no_task() {
 
 #[tokio::test]
 async fn what_is_settled_by_the_last_handle_is_settled_after_an_outage() {
-    let server = Server::start();
-    let proxy = Proxy::start(server.port());
-    let client = builder(&proxy).command_timeout(ms(500)).transfer(false).connect().await.unwrap();
-    let ready = client.blocking_queue::<i64>("q", codec::Long);
+    let (server, proxy, Queues { client, ready, .. }) = behind_a_proxy().await;
     ready.put(&7).await.unwrap();
     let delivery = soon(ready.receiver().lease(HOUR).receive()).await.unwrap();
     proxy.refuse(true);

@@ -15,6 +15,10 @@ use std::fmt;
 #[cfg(feature = "_java")]
 const ALLOCATION: usize = 16;
 
+/// About what a short text takes, such as a character or the name of a field.
+#[cfg(any(feature = "kryo", feature = "_jackson"))]
+pub(crate) const SHORT: usize = 32;
+
 /// Without a compression there is no limit.
 const UNLIMITED: usize = usize::MAX;
 

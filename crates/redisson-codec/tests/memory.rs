@@ -317,16 +317,19 @@ fn all(check: &mut dyn FnMut(&str, &[u8])) {
     }
 }
 
+fn push_varint(payload: &mut Vec<u8>, mut number: usize) {
+    while number > 0x7f {
+        payload.push(0x80 | (number & 0x7f) as u8);
+        number >>= 7;
+    }
+    payload.push(number as u8);
+}
+
 /// An array of this class of equal elements.
 fn kryo_array(part: usize, class: &[u8], element: &[u8]) -> Vec<u8> {
     let count = (LIMIT / part - 100) / element.len();
     let mut payload = [b"\x01\x00", class].concat();
-    let mut length = count + 1;
-    while length > 0x7f {
-        payload.push(length as u8 | 0x80);
-        length >>= 7;
-    }
-    payload.push(length as u8);
+    push_varint(&mut payload, count + 1);
     payload.extend(element.repeat(count));
     Lz4V2(Bytes).encode(&payload).unwrap()
 }
@@ -357,12 +360,8 @@ fn kryo(part: usize, class: u8, element: &[u8]) -> Vec<u8> {
     let announced = count + 1;
     let mut payload = b"\x01\x00java.util.ArrayLis\xf4".to_vec();
     payload.push(0xc0 | (announced & 0x3f) as u8);
-    let mut rest = announced >> 6;
-    while rest > 0x7f {
-        payload.push(0x80 | (rest & 0x7f) as u8);
-        rest >>= 7;
-    }
-    payload.extend([rest as u8, class, 0]);
+    push_varint(&mut payload, announced >> 6);
+    payload.extend([class, 0]);
     payload.extend(element.repeat(count));
     Lz4V2(Bytes).encode(&payload).unwrap()
 }

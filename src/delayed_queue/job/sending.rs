@@ -143,21 +143,15 @@ impl<R> PreparedJobs<R> {
         let mut offered = vec![None; count];
         // To the end, even if one fails: of a part that is dropped, no caller learns what is stored.
         let results = join_all(self.parts.iter().map(|part| self.offer_part(part, limits))).await;
-        let (mut stored, mut failed) = (0, None::<Error>);
+        let (mut stored, mut errors) = (0, Vec::new());
         for (part, (results, error)) in self.parts.iter().zip(results) {
             stored += results.len();
-            // Of what is unknown, no other error may say that it is not stored.
-            failed = match (failed, error) {
-                (Some(known), Some(error)) if error.is_outcome_unknown() && !known.is_outcome_unknown() => {
-                    Some(error)
-                }
-                (failed, error) => failed.or(error),
-            };
+            errors.extend(error);
             for (job, result) in part.jobs.iter().zip(results) {
                 offered[job.number] = Some(result);
             }
         }
-        match failed {
+        match Error::of_several(errors) {
             Some(error) => Err(error.after_parts(stored, "jobs were offered")),
             None => Ok((self.result)(offered.into_iter().flatten().collect())),
         }

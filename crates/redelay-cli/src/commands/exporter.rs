@@ -183,11 +183,11 @@ impl Exporter {
     }
 
     async fn of_queue(&self, overview: Overview) -> OfQueue {
-        // What is due already, what is due soon, and the rest.
         // A server that is silent is not asked again: the look would take too long for a scrape.
         let soon = if is_unanswered(&overview) {
             None
         } else {
+            // What is due already, what is due soon, and the rest.
             let counts = self.inspector.due(&overview.name, SOON, 1).await;
             counts.ok().and_then(|counts| Some(counts.get(1)?.count))
         };

@@ -79,7 +79,7 @@ impl Look<'_> {
         while page.limit > 0 {
             let limit = page.limit.min(MOST);
             let Read { rows, count, last } = self.read(Page { limit, ..page.clone() }).await?;
-            page.limit = if count >= limit { page.limit - limit } else { 0 };
+            page.limit = if count == limit { page.limit - limit } else { 0 };
             page.after = last;
             if rows.is_empty() {
                 continue;

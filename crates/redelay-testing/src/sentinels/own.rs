@@ -16,9 +16,8 @@ impl Sentinels {
     /// Panics if a sentinel is down.
     #[track_caller]
     pub fn be_patient(&self) {
-        let (name, millis) = (&*self.settings.name, &*DOWN_LATER.to_string());
         for sentinel in &self.sentinels {
-            sentinel.order::<()>(["SENTINEL", "SET", name, "down-after-milliseconds", millis]);
+            sentinel.order::<()>(self.down_after(DOWN_LATER));
         }
     }
 }

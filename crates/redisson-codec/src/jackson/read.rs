@@ -29,9 +29,6 @@ use crate::java::variant::VariantReader;
 use crate::memory;
 use crate::shown::shown;
 
-/// What the allocation of a character takes.
-const CHARACTER: usize = 32;
-
 pub(super) fn read<T: DeserializeOwned>(
     node: &Node<'_>,
     shape: &'static Shape,
@@ -360,7 +357,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
             && let Ok(text) = self.scalar("[C", "text", as_text)
         {
             // Each is a text of its own.
-            let most = text.len().saturating_mul(size_of::<Node<'_>>() + CHARACTER);
+            let most = text.len().saturating_mul(size_of::<Node<'_>>() + memory::SHORT);
             memory::take(most).map_err(|why| Failure::from(why).at(self.node.at))?;
             let characters: Vec<Node<'_>> =
                 text.chars().map(|c| Node { at: self.node.at, is: Is::Text(c.to_string().into()) }).collect();

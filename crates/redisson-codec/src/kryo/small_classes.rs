@@ -9,14 +9,11 @@ use crate::kryo::failure::{Failure, Outcome};
 use crate::memory;
 use crate::shown::shown;
 
-/// About what the name of a field takes.
-const NAME: usize = 32;
-
 type LibraryFields = &'static [(&'static str, FieldKind)];
 
 /// An object of this class.
 pub(super) fn read(input: &mut Input<'_>, class: &'static str, fields: LibraryFields) -> Outcome<Value> {
-    memory::take(fields.len() * (size_of::<(String, Value)>() + NAME))?;
+    memory::take(fields.len() * (size_of::<(String, Value)>() + memory::SHORT))?;
     let mut read = Vec::with_capacity(fields.len());
     for (name, field) in fields {
         read.push(((*name).to_owned(), read_field(input, *field)?));

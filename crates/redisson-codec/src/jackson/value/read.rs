@@ -17,7 +17,7 @@ use crate::java::{
     Array, BigDecimal, BigInteger, ClassName, Classed, Collection, Constant, Date, Enum, EnumSet, Map,
     Object, Text, Uuid, Value,
 };
-use crate::memory;
+use crate::memory::{self, TooMuch};
 use crate::number::{java_float, java_text};
 use crate::shown::shown;
 
@@ -234,6 +234,15 @@ fn is_written_like(value: &Value, node: &Node<'_>, is_binary: bool) -> bool {
     }
 }
 
+/// A `char[]`.
+fn characters(text: &str) -> Result<Value, TooMuch> {
+    let count = text.encode_utf16().count();
+    memory::take(count * size_of::<Value>())?;
+    let mut elements = Vec::with_capacity(count);
+    elements.extend(text.encode_utf16().map(Value::Character));
+    Ok(Value::Array(Box::new(Array { class: "[C".into(), elements })))
+}
+
 /// The value behind its class.
 fn of_class(class: &str, node: &Node<'_>, mapper: &Mapper) -> Outcome<Value> {
     let wrong = || wrong(node, class);
@@ -251,16 +260,10 @@ fn of_class(class: &str, node: &Node<'_>, mapper: &Mapper) -> Outcome<Value> {
         "java.lang.Character" => as_text(node).and_then(unit).map(Value::Character),
         "java.lang.String" => as_text(node).map(Value::from),
         "[B" => bytes(node).map(|bytes| Value::Bytes(bytes.into_owned())),
-        "[C" => match as_text(node) {
-            Some(text) => {
-                let count = text.encode_utf16().count();
-                memory::take(count * size_of::<Value>()).map_err(|why| Failure::from(why).at(node.at))?;
-                let mut elements = Vec::with_capacity(count);
-                elements.extend(text.encode_utf16().map(Value::Character));
-                Some(Value::Array(Box::new(Array { class: "[C".into(), elements })))
-            }
-            None => None,
-        },
+        "[C" => {
+            let characters = as_text(node).map(characters).transpose();
+            characters.map_err(|why| Failure::from(why).at(node.at))?
+        }
         _ => return of_other_class(class, node, mapper),
     };
     value.ok_or_else(wrong)

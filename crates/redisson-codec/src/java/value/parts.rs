@@ -254,12 +254,12 @@ impl Object {
 pub struct Classed {
     /// The class.
     pub class: ClassName,
-    /// What is behind it.
+    /// The value behind its name.
     pub value: Value,
 }
 
 impl Classed {
-    /// The name of a class, and what is behind it.
+    /// A value behind the name of this class.
     ///
     /// # Examples
     /// ```
@@ -284,7 +284,7 @@ impl Classed {
 pub struct Opaque {
     /// The class.
     pub class: ClassName,
-    /// What is behind the class in the payload.
+    /// The bytes behind the class in the payload.
     pub bytes: Vec<u8>,
 }
 

@@ -13,9 +13,7 @@ use crate::shown::shown;
 
 /// A value with its class in front.
 pub(in crate::kryo) fn write(output: &mut Output, value: &Value) -> Outcome<()> {
-    if let Value::Bare(value) = value {
-        return write(output, value);
-    }
+    let value = bare(value);
     if *value == Value::Null {
         output.byte(0);
         return Ok(());
@@ -41,8 +39,7 @@ fn write_opaque(output: &mut Output, value: &Opaque) -> Outcome<()> {
 }
 
 pub(in crate::kryo) fn write_class(output: &mut Output, value: &Value) {
-    match value {
-        Value::Bare(value) => write_class(output, value),
+    match bare(value) {
         Value::Boolean(_) => output.numbered(Numbered::Boolean),
         Value::Byte(_) => output.numbered(Numbered::Byte),
         Value::Short(_) => output.numbered(Numbered::Short),
@@ -58,9 +55,8 @@ pub(in crate::kryo) fn write_class(output: &mut Output, value: &Value) {
 
 /// A value that is known not to be null.
 pub(in crate::kryo) fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
-    match value {
+    match bare(value) {
         Value::Null => return Err(Failure::new("a null where none may be")),
-        Value::Bare(value) => return write_content(output, value),
         Value::Boolean(value) => output.byte((*value).into()),
         Value::Byte(value) => output.byte(*value as u8),
         Value::Short(value) => output.raw(&value.to_le_bytes()),
