@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::Inspector;
 use super::look::failed;
+use super::server::{Role, role};
 use super::unknown::{Unknown, Unknowns, answered};
 use crate::blocking_queue::RateLimit;
-use crate::conn::{Command, Conn, OpError, Reply};
+use crate::conn::{Command, Conn, OpError, Reply, ServerId};
 use crate::error::Result;
 use crate::wire::keys::Keys;
 use crate::wire::time;
@@ -81,7 +82,8 @@ pub struct Overview {
     pub max_pending: Option<u64>,
     /// How many messages may be received in which time; `None` if there is no limit.
     pub rate_limit: Option<RateLimit>,
-    /// Processes that listen to the announcements of the queue, Redisson's included: each of them transfers.
+    /// Processes that listen to the announcements of the queue, Redisson's included: each of them transfers. A
+    /// replica does not know those of its master.
     pub transferring_processes: Option<u64>,
     /// Receivers that have called in the last days, also those of processes that have ended.
     pub receivers: Option<u64>,
@@ -116,9 +118,10 @@ impl Inspector {
     /// ```
     pub async fn overview(&self, queues: &[impl AsRef<[u8]>]) -> Result<Vec<Overview>> {
         let mut answers = Vec::with_capacity(queues.len());
+        let mut silent = Vec::new();
         for batch in queues.chunks(PIPELINE) {
             let names = batch.iter().map(|name| Bytes::copy_from_slice(name.as_ref())).collect();
-            answers.extend(of_these(&self.conn, names).await);
+            answers.extend(of_these(&self.conn, names, &mut silent).await);
         }
         let unanswered = |at: usize, unknown| {
             let name = Bytes::copy_from_slice(queues[at].as_ref());
@@ -129,12 +132,30 @@ impl Inspector {
     }
 }
 
-async fn of_these(conn: &Conn, names: Vec<Bytes>) -> Vec<Answer<Overview>> {
+/// A server that is `silent` is not asked again: each question would wait for the timeout.
+async fn of_these(
+    conn: &Conn,
+    names: Vec<Bytes>,
+    silent: &mut Vec<(ServerId, OpError)>,
+) -> Vec<Answer<Overview>> {
     let servers = conn.each_server();
-    let clocks = servers.iter().map(async |server| (server.own_server(), server.time().await));
+    let heard = |server: &Conn| match silent.iter().find(|(id, _)| *id == server.own_server()) {
+        Some((_, error)) => Err(error.clone()),
+        None => Ok(()),
+    };
+    let clocks = servers.iter().map(async |server| {
+        let clock = async {
+            heard(server)?;
+            server.time().await
+        };
+        (server.own_server(), clock.await)
+    });
     let queues: Vec<_> = names.iter().map(|name| (name, Keys::new(name))).collect();
     let channels: Vec<_> = queues.iter().map(|(_, keys)| keys.channel().clone()).collect();
-    let listeners = servers.iter().map(|server| listeners(server, &channels));
+    let listeners = servers.iter().map(async |server| {
+        heard(server)?;
+        listeners(server, &channels).await
+    });
     let (clocks, listeners) = futures::join!(join_all(clocks), join_all(listeners));
     let clock = |of: &Conn| clocks.iter().find(|(server, _)| *server == of.own_server());
     let queues = queues.iter().map(async |(name, keys)| {
@@ -149,15 +170,27 @@ async fn of_these(conn: &Conn, names: Vec<Bytes>) -> Vec<Answer<Overview>> {
     for answer in listeners {
         add_listeners(&mut overviews, &answer);
     }
+    silent.extend(clocks.into_iter().filter_map(|(id, clock)| Some((id, clock.err()?))));
     overviews
 }
 
 /// How many connections listen to each of these channels on this server.
 async fn listeners(server: &Conn, channels: &[Bytes]) -> Answer<Vec<u64>> {
-    let command = Command::new("PUBSUB").arg("NUMSUB").args(channels.iter().cloned());
-    let pairs = server.call(&command.only_reads()).await?.into_array()?;
+    let command = Command::new("PUBSUB").arg("NUMSUB").args(channels.iter().cloned()).only_reads();
+    let (pairs, is_replica) = futures::join!(server.call(&command), is_replica(server));
+    let pairs = pairs?.into_array()?;
+    if is_replica {
+        return Err(OpError::Server("a replica does not know who listens to its master".into()));
+    }
     let counts = pairs.into_iter().skip(1).step_by(2).map(|count| Ok(count.into_count()?.unsigned_abs()));
     counts.collect()
+}
+
+/// Whether the server says that it is one.
+async fn is_replica(server: &Conn) -> bool {
+    let info = server.call(&Command::new("INFO").arg("replication").only_reads()).await;
+    let info = info.ok().and_then(|info| info.into_bytes().ok()).unwrap_or_default();
+    role(&String::from_utf8_lossy(&info)) == Some(Role::Replica)
 }
 
 /// Adds those of a server. If one does not say, the sum is not known.

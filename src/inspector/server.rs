@@ -156,16 +156,18 @@ async fn ask(conn: &Conn) -> std::result::Result<Server, OpError> {
     Ok(server)
 }
 
+/// The role in a reply to `INFO`.
+pub(super) fn role(info: &str) -> Option<Role> {
+    let is_master = field(info, "role")? == "master";
+    Some(if is_master { Role::Master } else { Role::Replica })
+}
+
 /// Reads the reply to `INFO`.
 fn of_info(info: &str) -> Server {
     let text = |name: &str| field(info, name).map(str::to_owned);
     let number = |name: &str| field(info, name)?.parse::<u64>().ok();
     let flag = |name: &str| number(name).map(|number| number > 0);
-    let role = match field(info, "role") {
-        Some("master") => Some(Role::Master),
-        Some(_) => Some(Role::Replica),
-        None => None,
-    };
+    let role = role(info);
     let failed = |name: &str| field(info, name).map(|status| status != "ok");
     let saved = [failed("rdb_last_bgsave_status"), failed("aof_last_write_status")];
     let database = |line: &str| {

@@ -360,9 +360,20 @@ async fn what_is_read_after_its_lease_is_not_begun() {
 /// is back before that, and waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_whose_connection_hangs_behind_an_outage_keeps_its_message() {
+    // A busy machine may need longer for what is to be done when the server is back.
+    for _ in 0..10 {
+        if keeps_its_message_unless_late().await {
+            return;
+        }
+    }
+    panic!("each time, the receiver was back too late");
+}
+
+/// Returns whether the receiver has its message, or panics. It may lose it if it is back later than a connection
+/// that hangs takes, `LONG_CONNECTING` in `src/scripts/receive/recover.lua`.
+async fn keeps_its_message_unless_late() -> bool {
     let server = Server::start();
     let proxies = [Proxy::start(server.port()), Proxy::start(server.port())];
-    // A busy machine may need a second for what is to be done when the server is back.
     let lease = ms(9000);
     let with = |proxy| Queues::of_numbers(builder(proxy).transfer(false));
     let (hanging, other) = (with(&proxies[0]).await, with(&proxies[1]).await);
@@ -378,10 +389,16 @@ async fn a_receiver_whose_connection_hangs_behind_an_outage_keeps_its_message() 
     sleep(ms(12_000)).await;
     let hung = proxies[0].swallowing();
     until_async("the next attempt hangs", || async { proxies[0].swallowing() > hung }).await;
+    let ended = Instant::now();
     proxies[0].swallow_behind(None);
     proxies[1].blackhole(false);
     until_async("it is back", || async { hanging.ready.len().await.is_ok() }).await;
-    soon(delivery.ack()).await.unwrap();
-    assert!(is_drained(&server));
+    let acked = soon(delivery.ack()).await;
     receiving.abort();
+    if acked.is_err() && ended.elapsed() > ms(6_000) {
+        return false;
+    }
+    acked.unwrap();
+    assert!(is_drained(&server));
+    true
 }

@@ -1,9 +1,10 @@
 //! Replies that are lost with their connection after the server has executed the command. Offers are stored
 //! once, and returned payloads come back once. A proxy holds the replies and then cuts the connections.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt, join_all};
+use futures::future::{BoxFuture, Either, FutureExt, join_all, select};
 use redelay::delayed_queue::{Offered, Overlap, Schedule};
 use redelay::{BlockingQueue, ErrorKind, codec};
 use redelay_fixture::redis::Value;
@@ -573,11 +574,12 @@ async fn a_return_that_arrives_late_is_done_once() {
     }
 }
 
+type Change = fn(Queues) -> BoxFuture<'static, redelay::Result<()>>;
+
 /// A call that is sent again after a lost reply, and then finds no connection, may have been executed.
 #[tokio::test]
 async fn a_retry_without_a_connection_says_that_it_does_not_know() {
-    type Call = fn(Queues) -> BoxFuture<'static, redelay::Result<()>>;
-    let calls: [(&str, &str, Call); 4] = [
+    let calls: [(&str, &str, Change); 4] = [
         ("expire", "pexpire", |q| async move { q.delayed.expire(MINUTE).await.map(drop) }.boxed()),
         ("expire of what is ready", "pexpire", |q| {
             async move { q.ready.expire(MINUTE).await.map(drop) }.boxed()
@@ -591,41 +593,59 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
     ];
     let (server, proxy) = server_and_proxy().await;
     for (name, command, call) in calls {
-        let queues = Queues::of_numbers(still_builder(&proxy)).await;
-        queues.ready.put(&1).await.unwrap();
-        queues.delayed.offer(&1, MINUTE).await.unwrap();
-        queues.delayed.expire(MINUTE).await.unwrap();
-        let leave = "redis.call('HSET', 'redelay:popped:{q}', '1', cmsgpack.pack({'LPOP', 1, {'1'}}))";
-        server.cmd(["EVAL", leave, "0"]);
-        queues.ready.unconfirmed_pops(MINUTE).requeue_all(9).await.unwrap();
-        server.cmd(["EVAL", leave, "0"]);
-        if command != "pexpire" {
-            // The reply to the first command, which reads, gets through.
-            proxy.delay(ms(1_000));
-        }
-        let before = server.command_calls(command);
-        let losing = async {
-            if command == "pexpire" {
-                proxy.hold_replies(true);
+        // On a busy machine, the reply to the second command may get through, too.
+        let mut tries = 0;
+        let result = loop {
+            let result = lost_at(&server, &proxy, command, call).await;
+            tries += 1;
+            if result.is_err() || command == "pexpire" || tries == 10 {
+                break result;
             }
-            until_async("it is executed", || async {
-                server.command_calls(command) > before && proxy.held() > 0
-            })
-            .await;
-            proxy.refuse(true);
-            proxy.cut();
         };
-        // For this call only.
-        let client = queues.client.with_timeout(ms(6_000));
-        let ready = client.blocking_queue("q", codec::Long);
-        let delayed = client.delayed_queue(&ready);
-        let ((), result) = tokio::join!(losing, call(Queues { client, ready, delayed }));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::OutcomeUnknown, "{name}");
-        proxy.refuse(false);
-        proxy.hold_replies(false);
-        proxy.delay(Duration::ZERO);
-        server.cmd(["FLUSHALL"]);
     }
+}
+
+/// Makes a call whose connection ends for good when this command of it has been executed, before its reply.
+async fn lost_at(server: &Server, proxy: &Proxy, command: &str, call: Change) -> redelay::Result<()> {
+    let queues = Queues::of_numbers(still_builder(proxy)).await;
+    queues.ready.put(&1).await.unwrap();
+    queues.delayed.offer(&1, MINUTE).await.unwrap();
+    queues.delayed.expire(MINUTE).await.unwrap();
+    let leave = "redis.call('HSET', 'redelay:popped:{q}', '1', cmsgpack.pack({'LPOP', 1, {'1'}}))";
+    server.cmd(["EVAL", leave, "0"]);
+    queues.ready.unconfirmed_pops(MINUTE).requeue_all(9).await.unwrap();
+    server.cmd(["EVAL", leave, "0"]);
+    if command != "pexpire" {
+        // The reply to the first command, which reads, gets through.
+        proxy.delay(ms(1_000));
+    }
+    let before = server.command_calls(command);
+    let losing = async {
+        if command == "pexpire" {
+            proxy.hold_replies(true);
+        }
+        until_async("it is executed", || async {
+            server.command_calls(command) > before && proxy.held() > 0
+        })
+        .await;
+        proxy.refuse(true);
+        proxy.cut();
+    };
+    // For this call only.
+    let client = queues.client.with_timeout(ms(6_000));
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    let call = call(Queues { client, ready, delayed });
+    let result = match select(call, pin!(losing)).await {
+        Either::Left((result, _)) => result,
+        Either::Right(((), call)) => call.await,
+    };
+    proxy.refuse(false);
+    proxy.hold_replies(false);
+    proxy.delay(Duration::ZERO);
+    server.cmd(["FLUSHALL"]);
+    result
 }
 
 /// A destroyed handle transfers nothing more, not even by a call that was in flight.

@@ -519,7 +519,9 @@ async fn a_replica_is_looked_at_and_named() {
     assert_eq!(names(&inspector, "*").await, BTreeSet::from(["q".to_owned()]));
     assert_eq!(pages!(inspector, pending, 20).len(), 50);
     assert_eq!(pages!(inspector, in_flight, 20).len(), 25);
-    assert_eq!(soon(inspector.overview(&["q"])).await.unwrap()[0].pending, Some(50));
+    let [q] = &soon(inspector.overview(&["q"])).await.unwrap()[..] else { panic!("another number") };
+    assert_eq!((q.pending, q.transferring_processes), (Some(50), None));
+    assert_eq!(q.unknown[0].what, "transferring_processes");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -31,7 +31,7 @@ pub(crate) enum State {
     Paused,
     /// There are dead letters.
     DeadLetters,
-    /// The server has refused a question that this depends on.
+    /// The server has not answered a question that this depends on.
     Unknown,
     /// Nothing is wrong.
     Ok,
@@ -47,7 +47,8 @@ impl State {
         let known = [queue.pending, queue.overdue, queue.ready, queue.in_flight, queue.dead_letters];
         let is_known = known.iter().all(Option::is_some)
             && queue.is_paused.is_some()
-            && queue.transferring_processes.is_some()
+            && (queue.transferring_processes.is_some()
+                || queue.overdue_for.is_none_or(|ago| ago < LATE_ALONE))
             && !queue.unknown.iter().any(|unknown| unknown.what == "next_due_in");
         if queue.overdue_for.is_some_and(|for_long| for_long >= late) {
             Self::StandsStill
@@ -124,7 +125,7 @@ impl State {
             }
             Self::DeadLetters => "handlers have given messages up: redelay list QUEUE dead says why".into(),
             Self::Unknown if is_unanswered(queue) => "its server gives no answer".into(),
-            Self::Unknown => "the server has refused a question".into(),
+            Self::Unknown => "the server has not answered a question".into(),
             Self::Ok => return None,
         })
     }
@@ -263,7 +264,10 @@ mod tests {
             |queue: &mut Overview| queue.ready = None,
             |queue: &mut Overview| queue.dead_letters = None,
             |queue: &mut Overview| queue.is_paused = None,
-            |queue: &mut Overview| queue.transferring_processes = None,
+            |queue: &mut Overview| {
+                queue.transferring_processes = None;
+                queue.overdue_for = Some(2 * SECOND);
+            },
         ] {
             let queue = queue(change);
             assert_eq!(State::of(&queue), State::Unknown, "{queue:?}");

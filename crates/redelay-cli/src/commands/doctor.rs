@@ -254,7 +254,11 @@ impl Doctor {
     async fn look(&self, overview: Overview, earlier: Option<&Look>, open: &[Code]) -> Result<Look, Failure> {
         let inspector = &self.session.inspector;
         let name = overview.name.clone();
-        let mut refused: Vec<Refused> = overview.unknown.iter().filter_map(Refused::of).collect();
+        let is_on_replica = self.is_on_replica(&overview.server);
+        // S07 says that it is one, so who transfers is unknown.
+        let is_told = |what: &str| is_on_replica && what == "transferring_processes";
+        let unknown = overview.unknown.iter().filter(|unknown| !is_told(&unknown.what));
+        let mut refused: Vec<Refused> = unknown.filter_map(Refused::of).collect();
         let keys = match inspector.keys(&name).await {
             // Nor would it answer the other questions.
             Err(error) if error.kind() == ErrorKind::Unavailable && self.servers.len() > 1 => {
@@ -267,7 +271,7 @@ impl Doctor {
         refused.extend(details.unknown.iter().filter_map(Refused::of));
         let is_there = |what: &[&str]| keys.iter().any(|key| what.contains(&key.what));
         let mut look = Look {
-            is_on_replica: self.is_on_replica(&overview.server),
+            is_on_replica,
             is_in_cluster: self.servers.iter().any(|server| server.is_in_cluster == Some(true)),
             ..Look::default()
         };

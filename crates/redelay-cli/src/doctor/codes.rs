@@ -187,7 +187,7 @@ rows! {
         "Start a consumer. Or make the messages ready again: BlockingQueue::release_all",
         hides [];
     Q33 Error 3 "payloads stay in the inbox",
-        "the first one is the same in three looks within 6 s",
+        "the first one is the same in three looks within 6 s, and no receiver was active for a minute",
         "The receiver that they were moved for has died. Start a consumer, or make them ready again: BlockingQueue::release_all",
         hides [];
     Q34 Information 1 "dead letters",

@@ -112,7 +112,8 @@ fn still(look: &Look) -> Option<Finding> {
     let span = span.map_or_else(String::new, |span| format!(" for up to {}", human::span(span)));
     let due = format!("{have} been due{span}");
     match overview.transferring_processes {
-        Some(0) if look.is_on_replica => None,
+        // A replica does not know.
+        _ if look.is_on_replica => None,
         Some(0) => Some(Finding::new(Code::Q01, format!("{due}, and no process is subscribed"))),
         // It moves, or is said to be still: whatever the looks agree on.
         processes => {

@@ -51,7 +51,7 @@ fn receiving(look: &Look) -> Vec<Finding> {
         let evidence = hashes(&orphans.claims).chain(hashes(&orphans.messages));
         found.push(Finding::new(Code::Q31, text).evidence(evidence));
     }
-    if let Some(first) = look.first_unclaimed {
+    if let Some(first) = look.first_unclaimed.filter(|_| look.is_silent()) {
         let count = look.key("inbox").and_then(|key| key.len).unwrap_or(1);
         let text = format!(
             "{} there, and no receiver claims them",

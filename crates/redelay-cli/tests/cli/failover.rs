@@ -41,7 +41,8 @@ fn what_goes_on_follows_the_new_master() {
     };
     let mut terminal = Terminal::new(120, 30);
     let mut command = program();
-    let mut top = terminal.start(command.env("REDIS_URL", &url).args(["top", "--interval", "1s"]));
+    let mut top =
+        terminal.start(command.env("REDIS_URL", &url).args(["--timeout=1m", "top", "--interval", "1s"]));
     let old = all.master().port();
     terminal.shows(&format!("127.0.0.1:{old} "));
     // `top` ends if its first search fails.
