@@ -170,7 +170,7 @@ async fn of_these(
     for answer in listeners {
         add_listeners(&mut overviews, &answer);
     }
-    silent.extend(clocks.into_iter().filter_map(|(id, clock)| Some((id, clock.err()?))));
+    *silent = clocks.into_iter().filter_map(|(id, clock)| Some((id, clock.err()?))).collect();
     overviews
 }
 

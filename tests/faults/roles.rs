@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, Client, Delivery, codec};
-use redelay_fixture::{Cluster, Program, Sentinels, Server, redis, until};
+use redelay_fixture::{Cluster, Program, Sentinels, Server, redis};
 use redelay_support::{HOUR, MINUTE, builder, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
@@ -278,35 +278,30 @@ impl Player {
         Some(())
     }
 
-    /// How often it has done what it does. A cluster does not answer for a moment if the machine was held up.
-    fn done(&self, server: &Server) -> usize {
+    /// How often it has done what it does. `None` if the server does not say so now: a cluster is down for a
+    /// moment if the machine was held up, and its master may be replaced.
+    fn done(&self, server: &Server) -> Option<usize> {
         match self.role {
             Role::Transfers | Role::Schedules => {
                 let target = self.queue.keys().target;
-                let mut length = None;
-                block_in_place(|| {
-                    until("the length of the target", || {
-                        length = server.try_cmd(["LLEN", &target]).ok();
-                        length.is_some()
-                    });
-                });
-                redis::from_redis_value(length.unwrap()).unwrap()
+                let length = block_in_place(|| server.try_cmd(["LLEN", &target])).ok()?;
+                Some(redis::from_redis_value(length).unwrap())
             }
-            _ => self.program.output().lines().filter(|line| line.starts_with("did ")).count(),
+            _ => Some(self.program.output().lines().filter(|line| line.starts_with("did ")).count()),
         }
     }
 
     /// From here on it counts what it does on this server.
     async fn count_from_here(&mut self, server: &Server) {
         self.waits.clear();
-        self.done = self.done(server);
+        self.done = self.done(server).unwrap_or(self.done);
         self.wait = Wait::new();
         self.is_given = self.give(server).await.is_some();
     }
 
     /// Looks whether it has done it once more, and goes on.
     async fn look(&mut self, server: &Server) {
-        let done = self.done(server);
+        let done = self.done(server).unwrap_or(self.done);
         self.wait.took = self.wait.begun.elapsed();
         self.wait.looks += 1;
         if done > self.done {

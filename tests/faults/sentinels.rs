@@ -209,21 +209,20 @@ async fn lost_long_after_the_announcement() -> usize {
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     delayed.offer(&0, HOUR).timeout(MINUTE).await.unwrap();
     let is_over = Arc::new(AtomicBool::new(false));
+    let accepted = Arc::new(Mutex::new(Vec::new()));
     let offering = tokio::spawn({
-        let (delayed, is_over) = (delayed.clone(), is_over.clone());
+        let (delayed, is_over, accepted) = (delayed.clone(), is_over.clone(), accepted.clone());
         async move {
-            let mut accepted = Vec::new();
             for value in 1.. {
                 let begun = Instant::now();
                 if delayed.offer(&value, HOUR).await.is_ok() {
-                    accepted.push((value, begun));
+                    accepted.lock().unwrap().push((value, begun));
                 }
                 tokio::time::sleep(ms(2)).await;
                 if is_over.load(Ordering::Relaxed) {
                     break;
                 }
             }
-            accepted
         }
     });
     let old = group.master().port();
@@ -234,8 +233,13 @@ async fn lost_long_after_the_announcement() -> usize {
         })
     });
     tokio::time::sleep(ms(1500)).await;
+    until_async("offers go on", || async {
+        accepted.lock().unwrap().iter().any(|(_, begun)| *begun > announced + ms(500))
+    })
+    .await;
     is_over.store(true, Ordering::Relaxed);
-    let accepted = soon(offering).await.unwrap();
+    soon(offering).await.unwrap();
+    let accepted = accepted.lock().unwrap().clone();
     let stored = delayed.read_all().await.unwrap();
     assert_eq!(stored.len(), new.list("redisson_delay_queue:{q}").len());
     let lost = || accepted.iter().filter(|(value, _)| !stored.contains(value));
@@ -246,7 +250,6 @@ async fn lost_long_after_the_announcement() -> usize {
         accepted.len(),
         lost().count(),
     );
-    assert!(accepted.iter().any(|(_, begun)| *begun > announced + ms(500)));
     client.shutdown().await;
     late
 }

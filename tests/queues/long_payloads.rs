@@ -107,8 +107,8 @@ async fn long_jobs_are_swept_a_few_at_a_time() {
 /// The sweep of notes reads the entries of their jobs, and all of them in the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn notes_of_long_jobs_are_swept_a_few_at_a_time() {
-    const BYTES: usize = 100_000;
-    const ALL: usize = 16;
+    const BYTES: usize = 200_000;
+    const ALL: usize = 8;
     let server = Server::start();
     let (client, _, delayed) = still_text_queues(&server).await;
     for n in 0..ALL {
@@ -120,7 +120,7 @@ async fn notes_of_long_jobs_are_swept_a_few_at_a_time() {
     let sweeping = Client::builder().url(server.url()).sweep_interval(ms(1000)).connect().await.unwrap();
     let _delayed = sweeping.delayed_queue(&sweeping.blocking_queue("q", codec::String));
     let cursor = || server.get::<Option<String>, _>(["HGET", CONTROL, "notes-at"]);
-    // It rests a hundred times as long as its own work takes, which is long on a busy machine.
+    // It rests a hundred times as long as its own work takes, up to 30 s: on a busy machine, for each of them.
     until_async_within(10 * MINUTE, "all have been looked at", || async { cursor().as_deref() == Some("0") })
         .await;
     sweeping.shutdown().await;
@@ -130,7 +130,7 @@ async fn notes_of_long_jobs_are_swept_a_few_at_a_time() {
     });
     let reads: Vec<usize> = reads.filter(|reads| *reads > 0).collect();
     println!("reads of each call: {reads:?}");
-    assert!(reads.iter().sum::<usize>() >= ALL && reads.iter().all(|reads| *reads <= 12), "{reads:?}");
+    assert!(reads.iter().sum::<usize>() >= ALL && reads.iter().all(|reads| *reads <= 6), "{reads:?}");
     assert_eq!(server.get::<usize, _>(["HLEN", NOTES]), ALL);
 }
 

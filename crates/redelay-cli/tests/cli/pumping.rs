@@ -255,6 +255,18 @@ async fn several_are_killed_and_frozen_and_every_payload_is_moved_once() {
 }
 
 #[test]
+fn a_schedule_that_does_not_run_is_named() {
+    let server = Server::start();
+    server.cmd(["HSET", "redelay:schedule-records:{q}", "nightly", "from 3 to 4\n\npayload"]);
+    server.cmd(["ZADD", "redelay:schedules:{q}", "5", "nightly"]);
+    let program = pump(&server, &["q"]);
+    until("it is named", || program.output().contains("schedules of `q`: `nightly` does not run: "));
+    program.terminate();
+    assert_eq!(exit_code(&program), Some(0));
+    assert_eq!(program.output().matches("nightly").count(), 1, "{}", program.output());
+}
+
+#[test]
 fn it_goes_on_when_the_server_is_back() {
     let server = Server::start();
     let program = patient_pump(&server.url(), "--timeout=10s", &["--search=500ms", "--health=127.0.0.1:0"]);

@@ -1,8 +1,13 @@
 //! What only redelay's own tests do with a cluster: moves of slots.
 
+use std::time::{Duration, Instant};
+
 use super::{Cluster, NODE_TIMEOUT, Node, PATIENT_NODE_TIMEOUT, id, nodes};
 use crate::until::until_some;
 use crate::{Server, until};
+
+/// When to ask again for a move of a slot that has not happened.
+const MIGRATION: Duration = Duration::from_secs(10);
 
 impl Cluster {
     /// With `true`, no master is replaced because a busy machine is slow, and a dead one is replaced late.
@@ -117,9 +122,19 @@ impl Cluster {
     /// Panics if a server refuses, or if it does not happen in time.
     #[track_caller]
     pub fn migrate_slot(&self, slot: u16, to: &Server) {
-        let (from, slot_text) = (self.master_of(slot), slot.to_string());
-        from.cmd(["CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", &slot_text, &slot_text, "NODE", &id(to)]);
-        until("all know the new master of the slot", || self.agreed(slot) == Some(to.port()));
+        let (slot_text, new) = (slot.to_string(), id(to));
+        let words = ["CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", &slot_text, &slot_text, "NODE", &new];
+        self.master_of(slot).cmd(words);
+        let mut asked = Instant::now();
+        until("all know the new master of the slot", || {
+            let is_moved = self.agreed(slot) == Some(to.port());
+            if !is_moved && asked.elapsed() > MIGRATION {
+                // It fails if a server is silent for a moment. While it goes on, this is refused.
+                let _ = self.master_of(slot).try_cmd(words);
+                asked = Instant::now();
+            }
+            is_moved
+        });
     }
 
     /// Where a slot is moving to.

@@ -464,6 +464,16 @@ fn keys_of_maps() {
         let cbor = [&b"\xbff@classwjava.util.LinkedHashMap"[..], &key, b"\x01\xff"].concat();
         assert_eq!(CborJackson.encode(&map).unwrap(), cbor, "{map}");
     }
+    let integers = HashMap::from([(BigInteger::from(5), 1)]);
+    let decimals = HashMap::from([(BigDecimal::new(150, 2), 1)]);
+    reads(r#"{"@class":"java.util.HashMap","5":1}"#, integers.clone());
+    reads(r#"{"@class":"java.util.HashMap","1.50":1}"#, decimals.clone());
+    for codec in [&JsonJackson as &dyn Codec<_>, &CborJackson, &MsgPackJackson] {
+        assert_eq!(codec.decode(&codec.encode(&integers).unwrap()).unwrap(), integers);
+    }
+    for codec in [&JsonJackson as &dyn Codec<_>, &CborJackson, &MsgPackJackson] {
+        assert_eq!(codec.decode(&codec.encode(&decimals).unwrap()).unwrap(), decimals);
+    }
     let map = BTreeMap::from([(-1, 5i64)]);
     let cbor = b"\xbff@classqjava.util.HashMap\x20\x9fnjava.lang.Long\x05\xff\xff";
     assert_eq!(CborJackson.encode(&map).unwrap(), cbor);

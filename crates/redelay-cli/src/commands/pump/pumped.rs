@@ -7,6 +7,7 @@ use bytes::Bytes;
 use redelay::Client;
 use redelay::admin::Pump;
 use redelay::inspector::Overview;
+use redelay::stats::LastError;
 
 use super::event::Event;
 use super::health::Report;
@@ -37,6 +38,8 @@ pub(crate) struct Pumped<'a> {
     left_out_before: usize,
     /// Why the last search has failed.
     not_searched: Option<String>,
+    /// The last note about a schedule that does not run.
+    of_schedules: Option<String>,
     /// All keys were searched once.
     has_searched: bool,
 }
@@ -66,6 +69,7 @@ impl<'a> Pumped<'a> {
             left_out: HashSet::new(),
             left_out_before: 0,
             not_searched: None,
+            of_schedules: None,
             has_searched: false,
         };
         let named = wanted.names.iter().map(|name| (name.clone(), OfQueue::new(&new.client, name)));
@@ -168,17 +172,21 @@ impl<'a> Pumped<'a> {
         self.not_searched = Some(why);
     }
 
-    /// Says which transfers fail, and which entries could not be read.
+    /// Says which transfers fail, which schedules do not run, and which entries could not be read.
     ///
     /// # Errors
     /// A right without which no queue can be transferred for.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
-        if let Some(error) = self.client.stats().last_error
-            && error.message.starts_with("SUBSCRIBE")
-            && let Some(right) = missing_right(&error.message)
-        {
-            let message = error.message;
-            return Err(Failure::Refused(format!("{message}; the missing right: {right}")));
+        if let Some(LastError { message, .. }) = self.client.stats().last_error {
+            if message.starts_with("SUBSCRIBE")
+                && let Some(right) = missing_right(&message)
+            {
+                return Err(Failure::Refused(format!("{message}; the missing right: {right}")));
+            }
+            if message.starts_with("schedules of ") && self.of_schedules.as_ref() != Some(&message) {
+                self.out.note(&message);
+                self.of_schedules = Some(message);
+            }
         }
         let mut notes = BTreeMap::new();
         for (name, queue) in &mut self.queues {

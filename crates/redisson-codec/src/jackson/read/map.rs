@@ -8,7 +8,7 @@ use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::mapper::REDISSON;
 use crate::jackson::node::{Is, Key, Node};
 use crate::jackson::value::{self, as_text};
-use crate::java::known_classes::ClassKind;
+use crate::java::known_classes::{ClassKind, Scalar};
 use crate::java::path::Step;
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
@@ -133,7 +133,13 @@ impl<'de> Deserializer<'de> for KeyReader<'_, '_> {
             }
             Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
                 let ClassKind::Scalar(kind) = class.kind else { return Err(Failure::new("no key")) };
-                match value::scalar_of(kind, &Node::text(&text[..]), &REDISSON) {
+                let key = match kind {
+                    // Values of these are numbers, and keys are not.
+                    Scalar::BigInteger => text.parse().ok().map(crate::java::Value::BigInteger),
+                    Scalar::BigDecimal => text.parse().ok().map(crate::java::Value::BigDecimal),
+                    _ => value::scalar_of(kind, &Node::text(&text[..]), &REDISSON),
+                };
+                match key {
                     Some(key) => value_slot::supply(key, visitor),
                     None => Err(Failure::new(format!("expected a key of the class {}", class.name))),
                 }

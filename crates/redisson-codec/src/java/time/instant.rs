@@ -48,6 +48,9 @@ impl FromStr for Date {
     }
 }
 
+/// The days of 400 years.
+const CYCLE: i64 = 146_097;
+
 /// A `java.time.Instant`: seconds since 1970-01-01T00:00Z, and nanoseconds.
 ///
 /// # Examples
@@ -118,8 +121,13 @@ impl FromStr for Instant {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let wrong = || ParseError::new("an instant such as 2023-11-14T22:13:20Z");
-        let at: LocalDateTime = text.strip_suffix('Z').ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
-        let seconds = at.date().epoch_day() * 86_400 + i64::from(at.time().second_of_day());
+        let text = text.strip_suffix('Z').ok_or_else(wrong)?;
+        // The first and the last year of an instant are beyond those of a date. The calendar repeats itself.
+        let early = text.strip_prefix("-1000000000-").map(|rest| (format!("-999999600-{rest}"), -CYCLE));
+        let late = || text.strip_prefix("+1000000000-").map(|rest| (format!("+999999600-{rest}"), CYCLE));
+        let (text, days) = early.or_else(late).unwrap_or_else(|| (text.to_owned(), 0));
+        let at: LocalDateTime = text.parse().map_err(|_| wrong())?;
+        let seconds = (at.date().epoch_day() + days) * 86_400 + i64::from(at.time().second_of_day());
         Self::new(seconds, at.time().nano()).ok_or_else(wrong)
     }
 }
@@ -141,6 +149,15 @@ mod tests {
         both_ways(Instant::new(-1, 999_000_000).unwrap(), "1969-12-31T23:59:59.999Z");
         both_ways(Instant::new(253_402_300_800, 1).unwrap(), "+10000-01-01T00:00:00.000000001Z");
         both_ways(Instant::new(-62_198_755_200, 0).unwrap(), "-0001-01-01T00:00:00Z");
+        // Instant.MIN and MAX.
+        both_ways(Instant::new(-31_557_014_167_219_200, 0).unwrap(), "-1000000000-01-01T00:00:00Z");
+        let last = Instant::new(31_556_889_864_403_199, 999_999_999).unwrap();
+        both_ways(last, "+1000000000-12-31T23:59:59.999999999Z");
+        for beyond in
+            ["+1000000001-01-01T00:00:00Z", "+1000000000-02-30T00:00:00Z", "-1000000001-12-31T00:00:00Z"]
+        {
+            assert!(beyond.parse::<Instant>().is_err(), "{beyond}");
+        }
     }
 
     #[test]
