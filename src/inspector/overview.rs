@@ -82,8 +82,8 @@ pub struct Overview {
     pub max_pending: Option<u64>,
     /// How many messages may be received in which time; `None` if there is no limit.
     pub rate_limit: Option<RateLimit>,
-    /// Processes that listen to the announcements of the queue, Redisson's included: each of them transfers. A
-    /// replica does not know those of its master.
+    /// Processes that listen to the announcements of the queue, Redisson's included: each of them transfers.
+    /// A replica does not know those of its master.
     pub transferring_processes: Option<u64>,
     /// Receivers that have called in the last days, also those of processes that have ended.
     pub receivers: Option<u64>,

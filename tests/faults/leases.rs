@@ -369,8 +369,8 @@ async fn a_receiver_whose_connection_hangs_behind_an_outage_keeps_its_message() 
     panic!("each time, the receiver was back too late");
 }
 
-/// Returns whether the receiver has its message, or panics. It may lose it if it is back later than a connection
-/// that hangs takes, `LONG_CONNECTING` in `src/scripts/receive/recover.lua`.
+/// Returns whether the receiver has its message, or panics. It may lose it if it is back later than a
+/// connection that hangs takes, `LONG_CONNECTING` in `src/scripts/receive/recover.lua`.
 async fn keeps_its_message_unless_late() -> bool {
     let server = Server::start();
     let proxies = [Proxy::start(server.port()), Proxy::start(server.port())];

@@ -120,7 +120,7 @@ async fn notes_of_long_jobs_are_swept_a_few_at_a_time() {
     let sweeping = Client::builder().url(server.url()).sweep_interval(ms(1000)).connect().await.unwrap();
     let _delayed = sweeping.delayed_queue(&sweeping.blocking_queue("q", codec::String));
     let cursor = || server.get::<Option<String>, _>(["HGET", CONTROL, "notes-at"]);
-    // It rests a hundred times as long as its own work takes, up to 30 s: on a busy machine, for each of them.
+    // It rests a hundred times as long as its own work takes, up to 30 s: on a busy machine, for each.
     until_async_within(10 * MINUTE, "all have been looked at", || async { cursor().as_deref() == Some("0") })
         .await;
     sweeping.shutdown().await;
