@@ -606,7 +606,8 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
     }
 }
 
-/// Makes a call whose connection ends for good when this command of it has been executed, before its reply.
+/// Makes a call. When the server has executed this command of it, the proxy cuts the connection before the
+/// reply, and refuses new ones.
 async fn lost_at(server: &Server, proxy: &Proxy, command: &str, call: Change) -> redelay::Result<()> {
     let queues = Queues::of_numbers(still_builder(proxy)).await;
     queues.ready.put(&1).await.unwrap();
