@@ -7,7 +7,7 @@ cd "$(dirname -- "$0")/.."
 build=$PWD/${CARGO_TARGET_DIR:-target}/minimal
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-scripts/unpack.sh "$folder" >/dev/null
+scripts/pack.sh "$folder" >/dev/null
 for crate in redisson-codec redelay redelay-testing; do
     cd "$folder/$crate"
     rm -f Cargo.lock

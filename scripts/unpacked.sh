@@ -8,7 +8,7 @@ root=$PWD
 build=$root/${CARGO_TARGET_DIR:-target}/unpacked
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-package=$(scripts/unpack.sh "$folder")
+package=$(scripts/pack.sh "$folder")
 for crate in "$folder/redisson-codec" "$package"; do
     cd "$crate"
     rm -f Cargo.lock

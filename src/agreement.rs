@@ -84,11 +84,14 @@ impl Pair {
         result.map(|()| gone + again > 0)
     }
 
-    /// The same in the background. If it fails, the next look finds what is left.
-    pub(crate) async fn agree_or_report(self, conn: &Conn, keys: &Keys) {
-        if let Err(error) = self.agree(conn, keys).await {
+    /// The same in the background. If it fails, the next look finds what is left. Returns whether it has
+    /// failed.
+    pub(crate) async fn agree_or_report(self, conn: &Conn, keys: &Keys) -> bool {
+        let agreed = self.agree(conn, keys).await;
+        if let Err(error) = &agreed {
             let what = format!("agreement of the keys of `{}`, {}", events::name(keys), self.word());
-            conn.counters().failed(what, &error);
+            conn.counters().failed(what, error);
         }
+        agreed.is_err()
     }
 }

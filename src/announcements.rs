@@ -74,7 +74,10 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
     pub(crate) fn leave(&mut self, channel: &[u8], queue: Q) {
         if let Some((channels, _)) = &self.listening {
             let name = self.queues.remove(channel, |other| *other == queue, channels);
-            self.confirms(&name);
+            if self.queues.of(&name).next().is_none() {
+                self.unconfirmed.remove(&name);
+                self.confirmed.remove(&name);
+            }
         }
     }
 

@@ -4,7 +4,8 @@
 //! script. The result is held in an [`Outbox`]. If no caller reads it, its entries return to the queue. After
 //! a lost reply the same poll is sent again, and gets what the first one took.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::Semaphore;
@@ -12,18 +13,19 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::claims::{self, ClaimId, KEPT_MS};
-use crate::conn::{Command, Conn, OpError, Reply};
+use crate::conn::{Command, Conn, OpError, Reply, ServerId};
 use crate::outbox::{Held, Outbox};
 use crate::pacing::{self, pause_after};
 use crate::scripts;
 use crate::telemetry::events;
+use crate::upkeep::OnHead;
 use crate::wire::entry;
 use crate::wire::keys::Keys;
 
 /// The most entries that one call polls or returns.
 const CALL: usize = 1000;
-/// The most polls of a client at a time; the others wait for their turn. While the server is silent, a loop
-/// that begins a poll and drops it, again and again, must not fill the memory with tasks.
+/// The most polls of a client at a time, on each server; the others wait for their turn. While a server is
+/// silent, a loop that begins a poll and drops it, again and again, must not fill the memory with tasks.
 const AT_A_TIME: usize = 1024;
 
 /// Entries that were polled.
@@ -53,11 +55,9 @@ pub(crate) struct EarlyPolls {
     conn: Conn,
     outbox: Outbox<Polled>,
     tasks: TaskTracker,
-    turns: Arc<Semaphore>,
+    /// `None` when the polls have ended.
+    turns: Arc<Mutex<Option<HashMap<ServerId, Arc<Semaphore>>>>>,
 }
-
-/// Starts the transfer of a queue whose head, epoch ms, may not have been announced.
-pub(crate) type OnHead = Arc<dyn Fn(&Keys, f64) + Send + Sync>;
 
 impl EarlyPolls {
     pub(crate) fn start(conn: Conn, on_head: OnHead) -> Self {
@@ -68,7 +68,7 @@ impl EarlyPolls {
                 tasks.spawn_on(polled.return_to_queue(conn.clone(), on_head.clone()), conn.runtime());
             }
         });
-        Self { conn, outbox, tasks, turns: Arc::new(Semaphore::new(AT_A_TIME)) }
+        Self { conn, outbox, tasks, turns: Arc::new(Mutex::new(Some(HashMap::new()))) }
     }
 
     /// Polls up to `n` entries, with the timeout of the caller's `conn`. Further tries and the confirmation
@@ -81,8 +81,19 @@ impl EarlyPolls {
         timeout(within, self.poll_in_task(conn, keys, n)).await.unwrap_or_else(|_| Err(silent()))
     }
 
+    /// Those at the server of a queue. A server where no poll is on its way is forgotten when another is met.
+    fn turns_at(&self, keys: &Keys) -> Result<Arc<Semaphore>, OpError> {
+        let server = self.conn.server_of(keys.timeout_set());
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let turns = turns.as_mut().ok_or(OpError::Closed)?;
+        if !turns.contains_key(&server) {
+            turns.retain(|_, turns| Arc::strong_count(turns) > 1);
+        }
+        Ok(turns.entry(server).or_insert_with(|| Arc::new(Semaphore::new(AT_A_TIME))).clone())
+    }
+
     async fn poll_in_task(&self, conn: &Conn, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
-        let turn = self.turns.clone().acquire_owned().await.map_err(|_| OpError::Closed)?;
+        let turn = self.turns_at(keys)?.acquire_owned().await.map_err(|_| OpError::Closed)?;
         let Self { outbox, tasks, .. } = self.clone();
         let own = self.conn.of(keys);
         let (conn, keys) = (conn.clone(), keys.clone());
@@ -119,7 +130,8 @@ impl EarlyPolls {
     /// Ends the polls that wait for their turn, returns what has not been read, and waits for that, up to the
     /// command timeout.
     pub(crate) async fn finish(&self) {
-        self.turns.close();
+        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner).take();
+        turns.into_iter().flatten().for_each(|(_, turns)| turns.close());
         self.outbox.close();
         self.tasks.close();
         pacing::within(self.conn.command_timeout(), self.tasks.wait()).await;

@@ -22,12 +22,12 @@
 //! | the client stops taking | receives get `Closed`; deliveries are extended and can be settled until the shutdown |
 
 mod call;
-mod claim;
+mod claim_size;
 mod deliveries;
 mod forward;
 mod in_flight;
-mod pace;
 mod plan;
+mod settlement;
 mod task;
 mod waiting;
 
@@ -50,9 +50,9 @@ use crate::telemetry::events::Span;
 use crate::telemetry::{QueueCounters, Taker};
 use crate::wire::keys::Keys;
 pub(crate) use call::Settings;
-pub(crate) use claim::{Claimed, Settled, Settlement};
 pub(crate) use forward::Destination;
 use in_flight::InFlight;
+pub(crate) use settlement::{Claimed, Settled, Settlement};
 use task::Task;
 use waiting::{Received, SettleAnswer, Waiting};
 

@@ -177,6 +177,7 @@ impl Rule<'_> {
             Missed::Once => 1,
             Missed::UpTo(count) => count.min(MOST_MISSED) as usize,
         };
+        let now = self.recurrence.end.map_or(now, |end| end.min(now));
         // Looks back further and further, because millions may have been missed, or one in years.
         let mut window = FIRST_WINDOW;
         loop {

@@ -146,7 +146,7 @@ scripts! {
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "receive/acknowledge", "receive/many", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling",
-         "receive/record", "receive/many_jobs", "parts/scan", "parts/apart", "receive/jobs", "receive/ready", "receive/dead",
+         "receive/record", "receive/many_jobs", "parts/scan", "parts/apart", "receive/jobs", "receive/make_ready", "receive/dead",
          "receive/settle", "receive/recover", "receive/limits", "receive/claim", "receive"];
     READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
         [set, messages],
@@ -166,7 +166,7 @@ scripts! {
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "remove_message"];
     RELEASE_ALL: "d22b11994fb9bc819d98ddcf1ee086981fc20918",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
-        ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/ready", "release_all"];
+        ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/make_ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims, scratch], ["parts/claims", "take"];
     TAKE_ANY: "4f582e70d8778fe2cc3fd35b026dc2ac7d79dcf9", [], ["take_any"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",

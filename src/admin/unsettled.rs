@@ -307,16 +307,20 @@ impl Unsettled {
         let (mut ids, mut cursor) = (BTreeSet::new(), SetCursor::default());
         loop {
             let (_, leases) = self.read_set(op, &self.keys.leases, cursor, LEASES, "members").await?;
-            let Some([Reply::Bytes(member), Reply::Bytes(score), _]) = leases.last_chunk() else {
-                return Ok(ids);
-            };
-            cursor = [score.clone(), member.clone()];
             let members = leases.chunks_exact(3).filter_map(|lease| match lease {
                 // What another program wrote there is no lease.
                 [Reply::Bytes(member), ..] => Some(Member(member[..].try_into().ok()?).id()),
                 _ => None,
             });
             ids.extend(members);
+            // On a busy queue there is always one more behind it.
+            let is_last = leases.len() < 3 * LEASES;
+            match leases.last_chunk() {
+                Some([Reply::Bytes(member), Reply::Bytes(score), _]) if !is_last => {
+                    cursor = [score.clone(), member.clone()];
+                }
+                _ => return Ok(ids),
+            }
         }
     }
 

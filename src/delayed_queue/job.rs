@@ -16,7 +16,7 @@ use super::DelayedQueue;
 use super::canceller::Cancelled;
 use super::store::When;
 use crate::conn::Reply;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::queue::{AsValue, Op};
 use crate::scripts;
 use crate::wire::{entry, time};
@@ -123,16 +123,25 @@ impl<T: 'static> DelayedQueue<T> {
         &self,
         ids: impl IntoIterator<Item = I>,
     ) -> Result<Vec<Cancelled>> {
+        let cancelled = self.cancel_each(ids).await;
+        cancelled.map_err(|(error, cancelled)| error.after_parts(cancelled, "jobs were cancelled"))
+    }
+
+    /// The same. An error says how many were cancelled before.
+    pub(crate) async fn cancel_each<I: AsRef<[u8]>>(
+        &self,
+        ids: impl IntoIterator<Item = I>,
+    ) -> std::result::Result<Vec<Cancelled>, (Error, usize)> {
         let op = self.queue.op("cancel_all");
         let ids: Vec<_> = ids.into_iter().map(|id| Bytes::copy_from_slice(id.as_ref())).collect();
-        ids.iter().try_for_each(|id| check_id(op, id))?;
-        op.ensure_open()?;
+        let checked = ids.iter().try_for_each(|id| check_id(op, id)).and_then(|()| op.ensure_open());
+        checked.map_err(|error| (error, 0))?;
         let (mut answers, mut cancelled) = (HashMap::new(), 0);
         let result = self.canceller.all(&ids, |id, what| {
             cancelled += usize::from(what != Cancelled::NotFound);
             answers.insert(id.clone(), what);
         });
-        result.await.map_err(|error| op.failed(error).after_parts(cancelled, "jobs were cancelled"))?;
+        result.await.map_err(|error| (op.failed(error), cancelled))?;
         Ok(ids.iter().map(|id| answers.remove(id).unwrap_or(Cancelled::NotFound)).collect())
     }
 }
@@ -204,7 +213,7 @@ impl<T: 'static> Job<T> {
     /// the message is removed when that handler returns or its lease ends, and is not delivered again; a
     /// handler that acknowledges it has done the job.
     ///
-    /// O(log n), and one scan of the ordered list by the server, from the newest entry on; or of the target,
+    /// O(log n), and one scan of the ordered list by the server, from the nearer end; or of the target,
     /// if it holds its id and its payload is ready. While it runs, further cancels of this queue handle and
     /// its clones wait, and then share their scans as in [`DelayedQueue::cancel_all`].
     ///

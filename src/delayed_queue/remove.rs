@@ -152,8 +152,9 @@ impl<T: 'static> DelayedQueue<T> {
                 return Ok(false);
             }
             for entry in found {
-                // Others may have taken it since, or it has no due time and is none of the pending ones.
-                if self.cancel_entry(op, entry.clone()).await? {
+                // Others may have taken it since.
+                let call = scripts::CANCEL.of(&self.queue.keys, None).arg(entry.clone()).arg("listed");
+                if op.any(op.run(call).await?)? {
                     return Ok(true);
                 }
                 tried.insert(entry);

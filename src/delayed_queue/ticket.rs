@@ -182,11 +182,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     pub async fn cancel(&self, ticket: &Ticket) -> Result<bool> {
         let op = self.queue.op("cancel");
-        self.cancel_entry(op, self.entry_of(op, ticket)?).await
-    }
-
-    pub(super) async fn cancel_entry(&self, op: Op<'_>, entry: Bytes) -> Result<bool> {
-        let call = scripts::CANCEL.of(&self.queue.keys, None).arg(entry);
+        let call = scripts::CANCEL.of(&self.queue.keys, None).arg(self.entry_of(op, ticket)?);
         op.any(op.run(call).await?)
     }
 

@@ -19,7 +19,7 @@ use super::Inspector;
 use super::leftovers::{self, Left, Leftover};
 use super::look::failed;
 use super::scan::{BEGIN, PAUSE, scan};
-use super::unknown::{Unknown, Unknowns};
+use super::unknown::{Unknown, Unknowns, refuses_key};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::error::Result;
 use names::{Found, KEYS};
@@ -278,16 +278,21 @@ impl Search {
 
     /// Notes those of these keys that should have been deleted. What the server refuses is not asked again.
     async fn add_leftovers(&mut self, server: &Conn, keys: &[Bytes]) -> std::result::Result<(), OpError> {
-        let Some(left) = self.left.take() else { return Ok(()) };
-        self.now = match self.now {
-            Some(now) => Some(now),
-            None => self.known("leftovers", "TIME", server.time().await)?.map(|micros| micros / 1_000),
+        let Some(left) = self.left.clone() else { return Ok(()) };
+        if self.now.is_none() {
+            let now = self.known("leftovers", "TIME", server.time().await)?;
+            self.now = now.map(|micros| micros / 1_000);
+        }
+        let Some(now) = self.now else {
+            self.left = None;
+            return Ok(());
         };
-        let Some(now) = self.now else { return Ok(()) };
         let mut found = std::mem::take(&mut *left.lock().unwrap_or_else(PoisonError::into_inner));
         let answer = leftovers::add(server, now, keys, &mut found).await;
         *left.lock().unwrap_or_else(PoisonError::into_inner) = found;
-        self.left = self.known("leftovers", "PTTL", answer)?.map(|()| left);
+        if self.known("leftovers", "PTTL", answer)?.is_none() {
+            self.left = None;
+        }
         Ok(())
     }
 
@@ -350,6 +355,8 @@ impl Search {
                 Ok(kind) => Ok(kind.into_bytes()? == "list"),
                 // In a cluster, a slot may be on its way from one server to another.
                 Err(OpError::NotExecuted(_) | OpError::Unknown(_)) => Ok(false),
+                // A key of others. The rest can be found.
+                Err(OpError::Server(why)) if refuses_key(&why) => Ok(false),
                 Err(error) => Err(error),
             }
         });

@@ -3,6 +3,9 @@
 //! A page begins with the score of the last member that was read: so what leaves in front of it moves nothing
 //! past the reader. Members of the same score come again, and are dropped. If there are more of these than a
 //! page has, the cursor is looked for by rank.
+//!
+//! A page that is shorter than was asked for is the last one: on a busy queue there is always one more behind
+//! it.
 
 use std::cmp::Ordering;
 
@@ -54,7 +57,7 @@ impl Look {
         let (mut members, mut size) = (Vec::new(), PageSize::new());
         while members.len() < max {
             let most = size.of(max - members.len());
-            let mut page = match &read {
+            let Page { members: mut page, is_last } = match &read {
                 None => self.by_rank(set, 0, most).await?,
                 Some(read) => self.behind(set, read, most).await?,
             };
@@ -63,29 +66,31 @@ impl Look {
             let Some(last) = page.last() else { break };
             read = Some(last.clone());
             members.extend(page);
+            if is_last {
+                break;
+            }
         }
         Ok(members)
     }
 
     /// At least one member behind this cursor, if there is any, and not many more than `most`.
-    async fn behind(&self, set: &Bytes, read: &Scored, most: usize) -> Result<Vec<Scored>> {
+    async fn behind(&self, set: &Bytes, read: &Scored, most: usize) -> Result<Page> {
         // One more, for the one that was read.
         let command = Command::new("ZRANGEBYSCORE").arg(set.clone()).arg(read.score.clone()).arg("+inf");
         let command = command.arg("WITHSCORES").arg("LIMIT").number(0).number(most + 1);
-        let page = pairs(self.strings(command).await?);
-        let new: Vec<_> = page.iter().filter(|member| !read.includes(member)).cloned().collect();
-        if !new.is_empty() || page.len() <= most {
-            return Ok(new);
+        let page = Page::of(self.strings(command).await?, most + 1).behind(read);
+        if !page.members.is_empty() || page.is_last {
+            return Ok(page);
         }
         self.behind_equals(set, read, most).await
     }
 
     /// The same, where more members have the score than a page.
-    async fn behind_equals(&self, set: &Bytes, read: &Scored, most: usize) -> Result<Vec<Scored>> {
+    async fn behind_equals(&self, set: &Bytes, read: &Scored, most: usize) -> Result<Page> {
         let (mut from, mut to) = (0, self.count(Command::new("ZCARD").arg(set.clone())).await?);
         while from < to {
             let middle = from + (to - from) / 2;
-            match self.by_rank(set, middle, 1).await?.first() {
+            match self.by_rank(set, middle, 1).await?.members.first() {
                 Some(member) if read.includes(member) => from = middle + 1,
                 _ => to = middle,
             }
@@ -95,22 +100,37 @@ impl Look {
         loop {
             from = from.saturating_sub(back);
             let page = self.by_rank(set, from, most + back).await?;
-            if from == 0 || page.first().is_some_and(|member| read.includes(member)) {
-                return Ok(page.into_iter().filter(|member| !read.includes(member)).collect());
+            if from == 0 || page.members.first().is_some_and(|member| read.includes(member)) {
+                return Ok(page.behind(read));
             }
             back = (back * 2).min(most.max(1));
         }
     }
 
-    async fn by_rank(&self, set: &Bytes, from: usize, count: usize) -> Result<Vec<Scored>> {
+    async fn by_rank(&self, set: &Bytes, from: usize, count: usize) -> Result<Page> {
         let command = Command::new("ZRANGE").arg(set.clone()).number(from).number(from + count - 1);
-        Ok(pairs(self.strings(command.arg("WITHSCORES")).await?))
+        Ok(Page::of(self.strings(command.arg("WITHSCORES")).await?, count))
     }
 }
 
-fn pairs(strings: Vec<Bytes>) -> Vec<Scored> {
-    let pair = |pair: &[Bytes]| Scored { member: pair[0].clone(), score: pair[1].clone() };
-    strings.chunks_exact(2).map(pair).collect()
+/// The members that a command has read, and whether the set had no more.
+struct Page {
+    members: Vec<Scored>,
+    is_last: bool,
+}
+
+impl Page {
+    fn of(strings: Vec<Bytes>, asked_for: usize) -> Self {
+        let pair = |pair: &[Bytes]| Scored { member: pair[0].clone(), score: pair[1].clone() };
+        let members: Vec<_> = strings.chunks_exact(2).map(pair).collect();
+        Self { is_last: members.len() < asked_for, members }
+    }
+
+    /// Without what was read before.
+    fn behind(mut self, read: &Scored) -> Self {
+        self.members.retain(|member| !read.includes(member));
+        self
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,11 @@ pub(super) fn answered<T>(
         .collect())
 }
 
+/// Whether the user may not access a key or a channel. One that lacks a command is told so in other words.
+pub(super) fn refuses_key(why: &str) -> bool {
+    why.starts_with("NOPERM") && !why.contains(" command")
+}
+
 /// Notes what is not known, while answers are read.
 #[derive(Debug, Default)]
 pub(super) struct Unknowns(Vec<Unknown>);
@@ -74,8 +79,7 @@ impl Unknowns {
             Err(OpError::Server(why)) => why,
             Err(error) => return Err(error),
         };
-        // Not one for a key or a channel.
-        let lacks_command = why.starts_with("NOPERM") && why.contains(" command");
+        let lacks_command = why.starts_with("NOPERM") && !refuses_key(&why);
         let permission = lacks_command.then(|| format!("+{}", command.to_lowercase().replace(' ', "|")));
         self.0.push(Unknown { what: what.to_owned(), why, permission });
         Ok(None)

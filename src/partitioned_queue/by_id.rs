@@ -5,7 +5,7 @@ use futures::future::join_all;
 use super::{PartitionedQueue, partition_of};
 use crate::DelayedQueue;
 use crate::delayed_queue::{Cancelled, JobState};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// # Many jobs by id
 impl<T: 'static> PartitionedQueue<T> {
@@ -29,8 +29,8 @@ impl<T: 'static> PartitionedQueue<T> {
         &self,
         ids: impl IntoIterator<Item = I>,
     ) -> Result<Vec<Option<JobState>>> {
-        let states = self.by_id(ids, async |queue, ids| queue.job_states(ids).await).await;
-        states.map_err(|(error, _)| error)
+        let (failed, states) = self.by_id(ids, async |queue, ids| queue.job_states(ids).await).await;
+        Error::of_several(failed).map_or(Ok(states), Err)
     }
 
     /// Removes the jobs of these ids: see [`DelayedQueue::cancel_all`]. The partitions do it at the same
@@ -53,20 +53,22 @@ impl<T: 'static> PartitionedQueue<T> {
         &self,
         ids: impl IntoIterator<Item = I>,
     ) -> Result<Vec<Cancelled>> {
-        let cancelled = self.by_id(ids, async |queue, ids| queue.cancel_all(ids).await).await;
-        cancelled.map_err(|(error, done)| {
-            let removed = done.iter().filter(|cancelled| cancelled.is_removed()).count();
-            error.after_parts(removed, "jobs were cancelled")
-        })
+        let (failed, cancelled) = self.by_id(ids, async |queue, ids| queue.cancel_each(ids).await).await;
+        let of_failed: usize = failed.iter().map(|(_, cancelled)| cancelled).sum();
+        let of_others = cancelled.iter().filter(|what| **what != Cancelled::NotFound).count();
+        match Error::of_several(failed.into_iter().map(|(error, _)| error)) {
+            Some(error) => Err(error.after_parts(of_failed + of_others, "jobs were cancelled")),
+            None => Ok(cancelled),
+        }
     }
 
-    /// Calls each partition with its ids. Returns the results in the order of all ids; or the first error,
-    /// and the results of the other partitions.
-    async fn by_id<I: AsRef<[u8]>, R>(
+    /// Calls each partition with its ids. Returns the errors, and the results of the others in the order of
+    /// all ids.
+    async fn by_id<I: AsRef<[u8]>, R, E>(
         &self,
         ids: impl IntoIterator<Item = I>,
-        call: impl AsyncFn(&DelayedQueue<T>, Vec<Vec<u8>>) -> Result<Vec<R>>,
-    ) -> std::result::Result<Vec<R>, (crate::Error, Vec<R>)> {
+        call: impl AsyncFn(&DelayedQueue<T>, Vec<Vec<u8>>) -> std::result::Result<Vec<R>, E>,
+    ) -> (Vec<E>, Vec<R>) {
         let mut parts: Vec<(Vec<usize>, Vec<Vec<u8>>)> = Vec::new();
         parts.resize_with(self.partitions.len(), Default::default);
         for (place, id) in ids.into_iter().enumerate() {
@@ -87,10 +89,6 @@ impl<T: 'static> PartitionedQueue<T> {
             }
         }
         all.sort_unstable_by_key(|(place, _)| *place);
-        let results = all.into_iter().map(|(_, result)| result).collect();
-        match crate::Error::of_several(errors) {
-            Some(error) => Err((error, results)),
-            None => Ok(results),
-        }
+        (errors, all.into_iter().map(|(_, result)| result).collect())
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::time::Instant;
 
-use super::claim::{Settled, Settlement, ToSettle};
 use super::forward::Destination;
 use super::plan::{News, Scope};
+use super::settlement::{Settled, Settlement, ToSettle};
 use crate::conn::{OpError, Reply};
 use crate::leases::ToExtend;
 use crate::scripts::{self, Call};

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::call::{Settings, Turn};
-use super::claim::{Claimed, Settled, Settlement, ToSettle};
+use super::settlement::{Claimed, Settled, Settlement, ToSettle};
 use super::waiting::Waiting;
 use crate::announcements::CancelRequests;
 use crate::conn::{Conn, OpError, Unconfirmed};

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::call::{LastAnswer, Report, Settings, Turn};
-use super::pace::Pace;
+use super::claim_size::ClaimSize;
 use super::plan::{LONGEST_ROUND_TRIP, ReceiveDemand};
 use super::waiting::Waiting;
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
@@ -35,7 +35,7 @@ pub(super) struct InFlight {
     /// The token of the last call.
     token: [u8; 16],
     last: Option<LastAnswer>,
-    pace: Pace,
+    claim_size: ClaimSize,
 }
 
 /// What all calls need.
@@ -106,7 +106,7 @@ impl InFlight {
             claiming: 0,
             token: [0; 16],
             last: None,
-            pace: Pace::new(),
+            claim_size: ClaimSize::new(),
         }
     }
 
@@ -125,12 +125,12 @@ impl InFlight {
 
     /// The most messages that a call is to claim.
     pub(super) fn most(&self) -> usize {
-        self.pace.most()
+        self.claim_size.most()
     }
 
     /// How long a call may take before its server counts as silent.
     fn answers_within(&self) -> Duration {
-        if self.pace.is_slow() { self.shared.conn.command_timeout() } else { SILENT }
+        if self.claim_size.is_slow() { self.shared.conn.command_timeout() } else { SILENT }
     }
 
     pub(super) fn begin(&mut self, turn: Turn, demand: ReceiveDemand) {
@@ -139,7 +139,7 @@ impl InFlight {
         self.token = id::new();
         self.claiming += turn.scope.most;
         self.shared.waiting.call_begins(self.answers_within());
-        let is_slow = self.pace.is_slow();
+        let is_slow = self.claim_size.is_slow();
         let call = self.shared.clone().make(caller, self.token, turn, demand, self.last, is_slow);
         self.calls.push(call.boxed());
         // It is sent now, and not when the reply to the other one has been handled. When the set has polled
@@ -157,7 +157,7 @@ impl InFlight {
         self.shared.waiting.call_ended(self.calls.is_empty(), self.answers_within());
         if let Ok(report) = &answered.result {
             let command_timeout = self.shared.conn.command_timeout();
-            self.pace.answered(report.claims.len(), answered.round_trip(), command_timeout);
+            self.claim_size.answered(report.claims.len(), answered.round_trip(), command_timeout);
             // Calls that take equally long arrive as far apart as they are sent.
             let round_trip = answered.round_trip().unwrap_or_default().min(LONGEST_ROUND_TRIP);
             self.last = Some(LastAnswer { clock: report.news.clock, sent: answered.ended - round_trip });

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-use super::claim::{Claimed, Settled, Settlement, ToSettle};
 use super::plan::ReceiveDemand;
+use super::settlement::{Claimed, Settled, Settlement, ToSettle};
 use crate::conn::OpError;
 use crate::outbox::{Held, Outbox};
 

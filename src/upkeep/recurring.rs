@@ -3,6 +3,7 @@
 //! Every client that transfers a queue does this for its schedules. The server accepts the first one's
 //! change, and the others read what has become of it.
 
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::agreement::Pair;
@@ -35,6 +36,8 @@ const LOOK: Duration = Duration::from_secs(30);
 const FAILED: Duration = Duration::from_secs(1);
 /// The pause after the server refused a change.
 const REFUSED: Duration = Duration::from_secs(5);
+/// The pause after the names and the records could not be made to agree.
+const DISAGREE: Duration = Duration::from_secs(60);
 /// A schedule that this client cannot run is reported if no other client has run it for this long, ms.
 const OVERDUE: u64 = 2000;
 /// Clients do not look at the same time: each waits for up to this long after the run, and no longer than a
@@ -77,9 +80,10 @@ impl Recurring {
 }
 
 async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
-    let mut reported = None;
+    let (mut reported, mut may_agree_at) = (None, Instant::now());
     loop {
-        let SchedulesSeen { is_empty, next, failed } = match look(&conn, &keys, &on_head).await {
+        let seen = look(&conn, &keys, &on_head, &mut may_agree_at).await;
+        let SchedulesSeen { is_empty, next, failed } = match seen {
             Ok(seen) => seen,
             Err(OpError::Server(why)) => SchedulesSeen {
                 failed: Some((String::new(), why)),
@@ -127,23 +131,39 @@ struct SchedulesSeen {
 }
 
 /// Stores what follows each run that is due.
-async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<SchedulesSeen, OpError> {
+async fn look(
+    conn: &Conn,
+    keys: &Keys,
+    on_head: &OnHead,
+    may_agree_at: &mut Instant,
+) -> Result<SchedulesSeen, OpError> {
     let mut seen = SchedulesSeen::default();
-    // Those that cannot run keep their places in the order.
-    let mut skip = 0;
+    // Those that cannot run stay due. They are read again while others of their page go on, and then skipped.
+    let (mut skip, mut not_stored) = (0, HashSet::new());
     let mut has_agreed = false;
     loop {
         let Found { now, disagree, schedules } = schedules::read(conn, keys, skip, PAGE).await?;
-        if disagree && !std::mem::replace(&mut has_agreed, true) {
-            Pair::Schedules.agree(conn, keys).await?;
+        if disagree && !has_agreed && *may_agree_at <= Instant::now() {
+            has_agreed = true;
+            // Without it, the schedules run all the same.
+            if Pair::Schedules.agree_or_report(conn, keys).await {
+                *may_agree_at = Instant::now() + DISAGREE;
+            }
             continue;
         }
         seen.is_empty = skip == 0 && schedules.is_empty();
-        let first = schedules.first().and_then(|schedule| schedule.next);
+        let read = schedules.len();
         let is_due = |schedule: &Named| schedule.next.is_some_and(|next| next <= now);
-        let mut due: Vec<Named> = schedules.into_iter().take_while(is_due).collect();
+        let later = schedules.iter().find(|schedule| !is_due(schedule)).map(|schedule| schedule.next);
+        let due = schedules.into_iter().take_while(is_due);
+        let mut due: Vec<_> = due.filter(|schedule| !not_stored.contains(&schedule.name)).collect();
         if due.is_empty() {
-            let wait = first.map(|next| Duration::from_millis(next - now));
+            if read > 0 && later.is_none() {
+                skip += read;
+                not_stored.clear();
+                continue;
+            }
+            let wait = later.flatten().map(|next| Duration::from_millis(next - now));
             seen.next = [seen.next, wait].into_iter().flatten().min();
             return Ok(seen);
         }
@@ -170,7 +190,7 @@ async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<SchedulesSee
                 }
                 Err(NotStored::Unreadable(why)) => why,
             };
-            skip += 1;
+            not_stored.insert(schedule.name.clone());
             if now - schedule.next.unwrap_or(now) >= OVERDUE {
                 let name = String::from_utf8_lossy(&schedule.name).into_owned();
                 // The same one in each look, whatever the order.

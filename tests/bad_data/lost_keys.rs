@@ -393,3 +393,20 @@ async fn a_dead_letter_that_is_not_listed_holds_its_id() {
     assert_eq!(server.get::<usize, _>(["EXISTS", DEAD, DEAD_MESSAGES, JOBS]), 0);
     client.shutdown().await;
 }
+
+/// As docs/keys.md says of a timeout set that is lost, also if the list is searched in parts.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_the_list_has_is_removed() {
+    const COUNT: i64 = 10_500;
+    let server = Server::start();
+    let (client, _ready, delayed) = still_number_queues(&server).await;
+    let numbers: Vec<i64> = (0..COUNT).collect();
+    delayed.offer_all(numbers.iter().map(|number| (number, HOUR))).await.unwrap();
+    server.cmd(["DEL", TIMEOUT_SET]);
+    for number in [0, 7, COUNT - 1] {
+        assert!(soon(delayed.remove(&number)).await.unwrap(), "{number}");
+        assert!(!soon(delayed.remove(&number)).await.unwrap(), "{number}");
+    }
+    assert_eq!(delayed.len().await.unwrap(), numbers.len() - 3);
+    client.shutdown().await;
+}

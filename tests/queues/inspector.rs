@@ -503,6 +503,20 @@ async fn a_count_that_cannot_be_is_unknown() {
     }
 }
 
+/// A page that is not full is the last one. There would be one more as long as others claim messages.
+#[tokio::test]
+async fn what_is_claimed_meanwhile_is_not_waited_for() {
+    let server = Server::start();
+    fill(&server, 50, 100);
+    let (_client, ready, _) = still_text_queues(&server).await;
+    let client = looking(&server).await;
+    server.cmd(["CONFIG", "RESETSTAT"]);
+    assert_eq!(soon(client.inspector().in_flight("q", None, 99)).await.unwrap().len(), 25);
+    assert_eq!(["zrange", "zrangebyscore"].map(|command| server.command_calls(command)), [1, 1]);
+    assert_eq!(soon(ready.unsettled().in_flight(None, 99)).await.unwrap().len(), 25);
+    assert_eq!(server.command_calls("evalsha"), 2, "of the leases, and of their messages");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_is_looked_at_and_named() {
     let (master, replica) = (Server::start(), Server::start());

@@ -4,11 +4,11 @@ mod doctor;
 mod due;
 #[cfg(feature = "exporter")]
 mod exporter;
+mod generated;
 mod inspect;
 mod java_struct;
 mod list;
 mod ls;
-mod pages;
 mod pump;
 mod show;
 #[cfg(feature = "top")]
@@ -54,8 +54,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             inspect::run(hex, digits, Reading { codec, decoder: decoder.decoder, classes }, &out).await
         }
         Command::JavaStruct { class, classes } => java_struct::run(&class, &classes.classes, &out),
-        Command::Completions { shell } => pages::completions(shell, &out),
-        Command::Man { into } => pages::man(into.as_deref(), &out),
+        Command::Completions { shell } => generated::completions(shell, &out),
+        Command::Man { into } => generated::man(into.as_deref(), &out),
     }
 }
 

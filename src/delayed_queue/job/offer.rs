@@ -157,9 +157,9 @@ impl Offer {
 /// # Offer jobs
 impl<T: 'static> DelayedQueue<T> {
     /// Offers many payloads with ids, each with its own delay, in calls of 1,000; or of 16, if they may
-    /// replace others. Each call stores all of its jobs or none. The options of [`JobOffer`] apply to all of
-    /// them, and the results are in the same order. Of two jobs with one id, the first counts as pending for
-    /// the second.
+    /// replace others. Jobs are stored in order: if one has no room, those before it are stored. The options
+    /// of [`JobOffer`] apply to all of them, and the results are in the same order. Of two jobs with one id,
+    /// the first counts as pending for the second.
     ///
     /// # Errors
     /// Those of [`JobOffer`]. Everything is encoded and checked before anything is sent. If a call fails

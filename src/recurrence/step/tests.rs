@@ -90,6 +90,11 @@ fn missed_runs_are_made_up_for_as_the_policy_says() {
     record.recurrence.missed = Missed::UpTo(3);
     let step = Step::advance(&begun(record, 0), 100_000_000_005, false).unwrap().unwrap();
     assert_eq!(runs(&step), [99_999_999_980, 99_999_999_990, 100_000_000_000, 100_000_000_010]);
+    // The same before an end long ago: not each of ten thousand million runs is looked at.
+    let mut record = every(10);
+    (record.recurrence.missed, record.recurrence.end) = (Missed::UpTo(3), Some(100_000_000_005));
+    let step = Step::advance(&begun(record, 0), 200_000_000_000, false).unwrap().unwrap();
+    assert_eq!(runs(&step), [99_999_999_980, 99_999_999_990, 100_000_000_000]);
 }
 
 #[test]

@@ -11,11 +11,11 @@ const SOON: u32 = 4;
 /// What is known of the link. Nobody sees the bytes of a reply move: a reply that takes longer than the
 /// command timeout is lost, and so would be the next one of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pace {
+pub(super) struct ClaimSize {
     most: usize,
 }
 
-impl Pace {
+impl ClaimSize {
     pub(super) fn new() -> Self {
         Self { most: MOST }
     }
@@ -59,10 +59,10 @@ mod tests {
     fn a_call_claims_what_arrives_and_doubles_it_while_that_arrives_soon() {
         let soon = Some(Duration::from_millis(1250));
         let late = Some(Duration::from_millis(1251));
-        let mut pace = Pace::new();
+        let mut size = ClaimSize::new();
         let mut answered = |messages, round_trip| {
-            pace.answered(messages, round_trip, TIMEOUT);
-            pace.most()
+            size.answered(messages, round_trip, TIMEOUT);
+            size.most()
         };
         assert_eq!(answered(MOST, soon), MOST);
         assert_eq!(answered(64, late), MOST, "it has arrived all the same");
@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn the_link_is_slow_until_a_usual_call_may_be_made() {
-        let mut pace = Pace::new();
-        assert!(!pace.is_slow());
-        pace.answered(MOST / 2, None, TIMEOUT);
-        assert!(pace.is_slow());
-        pace.answered(1, Some(Duration::MAX), Duration::MAX);
-        assert!(!pace.is_slow());
+        let mut size = ClaimSize::new();
+        assert!(!size.is_slow());
+        size.answered(MOST / 2, None, TIMEOUT);
+        assert!(size.is_slow());
+        size.answered(1, Some(Duration::MAX), Duration::MAX);
+        assert!(!size.is_slow());
     }
 }

@@ -2,7 +2,7 @@
 # Packs the crates as they would be published, and unpacks them into a folder outside of the workspace. There, each is
 # built with the other packages, as users do. Prints the folder of redelay; the others are beside it.
 #
-#   scripts/unpack.sh FOLDER
+#   scripts/pack.sh FOLDER
 set -eu
 
 folder=$1
