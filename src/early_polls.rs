@@ -174,8 +174,7 @@ impl Polled {
             .on(&[set, list, keys.quarantine(), keys.claims(), keys.scratch(), &keys.jobs()])
             .number(most)
             .number(KEPT_MS)
-            .arg(claim.clone())
-            .arg("");
+            .arg(claim.clone());
         let mut reply = claims::run_until_answered(call, conn, own).await?.into_array()?.into_iter();
         let quarantined = reply.next().map_or(Ok(0), Reply::into_int)?;
         if conn.counters().queue(keys).quarantined(quarantined) {

@@ -11,6 +11,7 @@ use crate::conn::OpError;
 use crate::delivery::Delivery;
 use crate::error::{Error, Result};
 use crate::receiving::{Claimed, Destination, Receiving, Settings};
+use crate::telemetry::events;
 use crate::wire::message::{DeadMode, Policy};
 use crate::wire::time;
 
@@ -156,7 +157,8 @@ impl<T: 'static> Receiver<T> {
     ///   The message is settled as [`Receiver::on_undecodable`] says.
     /// * [`Refused`](crate::ErrorKind::Refused): a key is of another type, or a permission is missing. The
     ///   next attempt follows after a pause: 10 ms, doubled with each refusal up to a second.
-    /// * [`Invalid`](crate::ErrorKind::Invalid): a setting is out of its range.
+    /// * [`Invalid`](crate::ErrorKind::Invalid): a setting is out of its range, or a cluster cannot hold the
+    ///   queue or that for its dead letters.
     /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
     ///   [`Client::shutdown`](crate::Client::shutdown).
     ///
@@ -399,6 +401,9 @@ impl<T: 'static> Receiver<T> {
         let is_own = |to: &&Destination| to.keys == queue.keys && to.conn.server() == queue.conn.server();
         if self.options.send_to.iter().any(|to| is_own(&to)) {
             return Err(op.invalid("the dead letters of a queue cannot be sent to that queue"));
+        }
+        if let Some(to) = self.options.send_to.iter().find(|to| !to.conn.can_hold(&to.keys)) {
+            return Err(op.split(&events::name(&to.keys)));
         }
         if !LEASE_RANGE.contains(&lease) {
             return Err(op.invalid(format!("lease({lease:?}) is out of range; use 100 ms to a day")));

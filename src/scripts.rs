@@ -97,11 +97,11 @@ scripts! {
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records, notes, more_notes, control, target, inbox],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/held_offers",
          "parts/max_pending", "change_schedule"];
-    CANCEL: "805e01ab730b4bcae82c997ac5d10a6f25de53ef",
+    CANCEL: "3bbedfd316d3669aa8679e6998dc0747eede48cb",
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
     RESCHEDULE: "26d2fa9e7aa24a6f7ef3e6336b022a9f76c27eb0", [timeout_set, channel, jobs, notes, more_notes, ordered_list, rebuild], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/list_again", "parts/reschedule", "reschedule"];
-    POLL: "20a1d3bbd37d8d3ae7520a2502160030228fd16d",
+    POLL: "7a8c37da30b1c224e4b222cf97331b2d4a719010",
         [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
     FORGET_JOBS: "70b5c4a25dc52334c47388069c7d69cbe7954b0a",
@@ -142,7 +142,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "229841e57b046782e9ce2bd037f8094bbf2340f7",
+    RECEIVE: "57a2a292cf42ee928391d9966184e4253a7e885c",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "receive/acknowledge", "receive/many", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling",
@@ -156,7 +156,7 @@ scripts! {
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
     REQUEUE_DEAD: "5539c5f21cee1aecdfcc291255a358c0bfe04117",
-        [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes, control],
+        [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/letter", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],

@@ -219,11 +219,11 @@ impl<T: Send + 'static> Worker<T> {
     ///
     /// # Errors
     /// [`Closed`](crate::ErrorKind::Closed) after [`Client::shutdown`](crate::Client::shutdown).
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a
-    /// weight or a concurrency of zero, [`max_attempts`](Self::max_attempts),
-    /// [`max_losses`](Self::max_losses) or a [`lease`](Self::lease) out of range, or a queue that would get
-    /// its own dead letters. Errors of the server do not end it: the worker continues when the server is
-    /// back.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, two queues with one
+    /// name, a weight or a concurrency of zero, [`max_attempts`](Self::max_attempts),
+    /// [`max_losses`](Self::max_losses) or a [`lease`](Self::lease) out of range, or a queue for dead letters
+    /// that is the queue itself, or that a cluster cannot hold. Errors of the server do not end it: the
+    /// worker continues when the server is back.
     ///
     /// # Cancel safety
     /// If the future is dropped, the handlers are dropped at once, and their messages are released.

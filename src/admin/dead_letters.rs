@@ -355,7 +355,7 @@ impl DeadLetters {
     }
 
     async fn requeue_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<usize> {
-        let MessageKeys { dead, dead_messages, messages, retries, channel, control, .. } = &self.keys;
+        let MessageKeys { dead, dead_messages, messages, retries, channel, .. } = &self.keys;
         let MessageKeys { jobs, notes, more_notes, .. } = &self.keys;
         let call = scripts::REQUEUE_DEAD
             .on(&[
@@ -368,7 +368,6 @@ impl DeadLetters {
                 jobs,
                 notes,
                 more_notes,
-                control,
             ])
             .args(ids);
         op.len(op.run(call.idempotent()).await?)

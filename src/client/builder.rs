@@ -399,8 +399,9 @@ impl ClientBuilder {
     }
 
     /// Sets how often the transfer of an idle queue runs without an announcement (default 60 s, at least 1 s,
-    /// plus up to 25 % jitter). It is a safety net and rarely needs to be changed: clients check for overdue
-    /// entries more often, see [`check_interval`](Self::check_interval).
+    /// plus up to 25 % jitter; half a second for each queue of the client, if that is more). It is a safety
+    /// net and rarely needs to be changed: clients check for overdue entries more often, see
+    /// [`check_interval`](Self::check_interval).
     ///
     /// # Examples
     /// ```no_run

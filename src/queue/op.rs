@@ -97,7 +97,8 @@ impl Op<'_> {
         )))
     }
 
-    fn split(self, name: &str) -> Error {
+    /// The error of a queue that a cluster cannot hold.
+    pub(crate) fn split(self, name: &str) -> Error {
         let plain: String = name.chars().filter(|letter| !matches!(letter, '{' | '}')).collect();
         let plain = if plain.is_empty() { "orders" } else { &plain };
         let why = if name.is_empty() { "its name is empty" } else { "of its braces" };

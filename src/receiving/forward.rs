@@ -87,9 +87,12 @@ impl Forwarding {
         let Ok((sent, behind)) = ended else { return false };
         self.behind = behind;
         match sent {
-            // What cannot be read is not sent, and is no reason to hurry.
+            // What cannot be read is not sent, and is no reason to hurry. Behind a letter that was refused
+            // there may be none.
             Ok(sent) => {
-                self.failures = 0;
+                if sent > 0 {
+                    self.failures = 0;
+                }
                 sent > 0
             }
             Err(error) => {

@@ -244,8 +244,11 @@ impl Task {
         }
     }
 
-    /// Somebody has deleted a key, or a part of it.
+    /// Somebody has deleted a key, or a part of it. What has begun goes on: it may take minutes.
     fn agree(&mut self) {
+        if self.agreeing.as_ref().is_some_and(|agreeing| !agreeing.is_finished()) {
+            return;
+        }
         let (conn, keys) = (self.conn.clone(), self.keys.clone());
         let agree = async move {
             for pair in [Pair::Dead, Pair::Retries] {

@@ -1,7 +1,6 @@
 -- Takes the entries offered first out of the queue, before they are due. A lost reply loses none of them.
 -- KEYS   1 timeout set   2 ordered list   3 quarantine   4 claims   5 scratch   6 jobs
 -- ARGV   1 most entries, 1..1000   2 ms for which claims are kept   3 id of this poll
---        4 id of an earlier poll whose reply has arrived, or ''
 -- Reply  {how many were quarantined, 1 if it came to the end of the list, else 0, 1 if some may be jobs, else
 --        0, entry, score or '', entry, score or '', ...}
 -- Cost   O(log n) per entry. The one with which 1 MB is exceeded is the last
@@ -39,15 +38,12 @@ while not is_end and #polled < 2 * most and bytes <= BYTES do
     end
 end
 if read == 0 then
-    if ARGV[4] ~= '' then
-        redis.call('HDEL', KEYS.claims, ARGV[4])
-    end
     return {0, 1, 0}
 end
 redis.call('LLEN', KEYS.quarantine)
 ensure_permitted({'ZREM'}, #malformed > 0 and {'RPUSH'} or {})
 if #polled > 0 then
-    claim(ARGV[3], ARGV[4], 'poll', polled, ARGV[2])
+    claim(ARGV[3], '', 'poll', polled, ARGV[2])
 end
 for i = 1, #polled, 2 do
     redis.call('ZREM', KEYS.timeout_set, polled[i])

@@ -36,6 +36,7 @@ local noted = {
     newer = 0, -- messages of a later version of redelay that were due
     expired = 0, -- jobs that expired before they were claimed
     buried = 0, -- those of them that became dead letters
+    refused = nil, -- why the last message that should have become a dead letter did not
 }
 -- The last arguments: of those to acknowledge, and of those to extend, the ids that they hold.
 local extended = #ARGV - 2 * extends_with_ids + 1
@@ -137,6 +138,7 @@ if is_known then
     -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at
     -- what is left.
     pcall(look, now, 0)
+    pcall(function() lease_ends, retry_due = first_lease(), first_retry() end)
     return reply(counts, 1, -1, '', results, refusals, claims)
 end
 if is_late then
@@ -255,4 +257,7 @@ results = table.concat(results)
 local found = {recovered, died + noted.buried, trimmed, noted.gone, noted.newer, noted.expired, apart}
 local outcome = struct.pack('>I6I4', now, #results) .. results .. packed(found) .. Claims.packed(claims)
 redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
-return reply(found, left, hold, ok and '' or error_text(refused), results, refusals, claims)
+if ok then
+    refused = noted.refused
+end
+return reply(found, left, hold, refused and error_text(refused) or '', results, refusals, claims)

@@ -1,6 +1,6 @@
 -- Lets dead letters be delivered again at once, with the same ids and without their counts. Idempotent.
 -- KEYS   1 dead letters   2 dead messages: their content   3 messages   4 retries   5 scratch
---        6 channel of retries   7 jobs   8 notes   9 more notes   10 control
+--        6 channel of retries   7 jobs   8 notes   9 more notes
 -- ARGV   1.. ids, up to 1,000
 -- Reply  how many of these, in their order, are no dead letters now: no more than 4 MB unless one of them is
 --        longer

@@ -48,7 +48,7 @@ impl<T: 'static> Source<T> {
                 return Err(invalid(format!("the queue `{name}` has a weight of 0")));
             }
             if receivers.iter().any(|(other, ..)| *other == name) {
-                return Err(invalid(format!("the worker has the queue `{name}` twice")));
+                return Err(invalid(format!("the worker has two queues with the name `{name}`")));
             }
             // A handler that runs is extended, however long that takes; after the timeout it no longer runs.
             let receiver = queue.receiver().extend_for(timeout.saturating_add(timeout));

@@ -165,6 +165,57 @@ async fn a_queue_cannot_be_its_own_dead_letters() {
     assert_eq!(server.list("q"), [b"7"]);
 }
 
+/// What should become a dead letter, and cannot, stays a message. It is not counted as dead, and the refusal is
+/// told. Nobody begins a job that has expired.
+#[tokio::test]
+async fn what_cannot_become_a_dead_letter_waits() {
+    let server = Server::start();
+    let (client, ready, delayed) = number_queues(&server).await;
+    let (other_client, other, _) = number_queues(&server).await;
+    let receiver = other.receiver();
+    server.cmd(["SET", DEAD_MESSAGES, "of another type"]);
+    let is_refused =
+        |error: redelay::Error| error.kind() == ErrorKind::Refused && error.to_string().contains("WRONGTYPE");
+    ready.put(&1).await.unwrap();
+    let short = ready.receiver().lease(ms(300)).extend_for(Duration::ZERO).max_losses(1);
+    let _lost = soon(short.receive()).await.unwrap();
+    let again = loop {
+        match soon(receiver.receive()).await {
+            Ok(again) => break again,
+            Err(error) => assert!(is_refused(error)),
+        }
+    };
+    assert_eq!((*again.value(), again.attempt()), (1, 2));
+    // By the receiver that has found it.
+    let reported = [&client, &other_client].map(|client| client.stats().last_error);
+    let is_told = |error: &redelay::stats::LastError| error.message.contains("WRONGTYPE");
+    assert!(reported.iter().flatten().any(is_told), "{reported:?}");
+    again.ack().await.unwrap();
+    let offer = delayed.offer(&2, Duration::ZERO).id("2").until_done();
+    offer.expires_after(ms(1)).await.unwrap();
+    until_async("it is ready", || async { server.list("q").len() == 1 }).await;
+    tokio::time::sleep(ms(2)).await;
+    let looks = async |is_over: &dyn Fn() -> bool| {
+        until_async("it is tried", || async {
+            match receiver.receive_timeout(ms(10)).await {
+                Ok(delivery) => assert!(delivery.is_none(), "a receiver has begun it"),
+                Err(error) => assert!(is_refused(error)),
+            }
+            is_over()
+        })
+        .await;
+    };
+    looks(&|| server.errors("WRONGTYPE") > 0 && server.zset(RETRIES).len() == 1).await;
+    let stats = || async { other.stats().await.unwrap().receiving };
+    assert_eq!((stats().await.died, stats().await.expired, stats().await.waiting), (0, 0, 1));
+    assert_eq!(ready.stats().await.unwrap().receiving.died, 0);
+    server.cmd(["DEL", DEAD_MESSAGES]);
+    looks(&|| server.zset(DEAD).len() == 1).await;
+    let letter = other.dead_letters().read(None, 9).await.unwrap().remove(0);
+    assert_eq!((letter.reason.as_str(), letter.lost, &letter.payload[..]), ("expired", 0, &b"2"[..]));
+    assert_eq!((stats().await.died, stats().await.expired, stats().await.waiting), (1, 1, 0));
+}
+
 /// What others wrote among the dead letters hides no letter, and stops neither reading nor trimming.
 #[tokio::test]
 async fn junk_among_dead_letters_hides_none() {

@@ -88,7 +88,7 @@ async fn names_that_a_cluster_can_hold() {
         "{x}",
     ];
     for name in names {
-        let queue = client.blocking_queue(name, codec::Long);
+        let [queue, other] = [name, "q"].map(|name| client.blocking_queue(name, codec::Long));
         let keys = queue.keys();
         let slots: HashSet<u16> =
             [&keys.target, &keys.timeout_set, &keys.ordered_list, &keys.channel, &keys.popped]
@@ -111,7 +111,8 @@ async fn names_that_a_cluster_can_hold() {
                     queue.take().await.unwrap_err(),
                     queue.poll().await.unwrap_err(),
                     queue.receiver().receive().await.unwrap_err(),
-                    client.blocking_queue("q", codec::Long).poll_from_any(ms(1), &[name]).await.unwrap_err(),
+                    other.receiver().dead_letters_to(&queue).receive().await.map(drop).unwrap_err(),
+                    other.poll_from_any(ms(1), &[name]).await.unwrap_err(),
                 ] {
                     says(&error, ErrorKind::Invalid, &[name, "works"]);
                 }

@@ -10,8 +10,8 @@ use redelay::worker::{Backoff, Outcome};
 use redelay::{BlockingQueue, ErrorKind, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, TARGET, builder,
-    ms, number_queues, soon, still_builder, still_number_queues, text_queues,
+    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, Listener, MESSAGES, MINUTE, Queues, RETRIES, TARGET,
+    builder, ms, number_queues, soon, still_builder, still_number_queues, text_queues,
 };
 
 /// Makes dead letters of these numbers.
@@ -246,6 +246,33 @@ async fn one_that_is_too_long_for_the_other_server_is_in_the_way_of_no_other() {
         || async { away.list("dead") == [b"short"] && ready.dead_letters().len().await.unwrap() == 1 };
     until_async("the short one is sent", is_sent).await;
     receiving.abort();
+}
+
+/// While nothing is sent, the pauses grow, and one event tells it. A letter that may be too long is passed
+/// over, which is no success.
+#[tokio::test]
+async fn one_long_letter_that_is_refused_again_and_again_is_told_once() {
+    let (listener, _listening) = Listener::start();
+    let (server, away) = (Server::start(), Server::start());
+    away.cmd(["SET", "dead", "of another type"]);
+    let (_client, ready, _) = text_queues(&server).await;
+    let destination = builder(&away).connect().await.unwrap();
+    let dead = destination.blocking_queue::<String>("dead", codec::String);
+    let receiver = ready.receiver().dead_letters_to(&dead);
+    ready.put(&"x".repeat(1 << 20)).await.unwrap();
+    soon(receiver.receive()).await.unwrap().reject("no").await.unwrap();
+    until_async("it was tried three times", || async {
+        assert!(receiver.try_receive().await.unwrap().is_none());
+        away.errors("WRONGTYPE") >= 3
+    })
+    .await;
+    assert_eq!(listener.named("redelay.forward.failing").len(), 1);
+    away.cmd(["DEL", "dead"]);
+    until_async("it is sent", || async {
+        assert!(receiver.try_receive().await.unwrap().is_none());
+        !away.list("dead").is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures::future::FutureExt;
 use redelay::delayed_queue::{EntryFormat, Missed};
 use redelay::inspector::Cursor;
-use redelay::{Client, DelayedQueue, ErrorKind};
+use redelay::{Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, JOBS, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, lasting, soon,
-    still_text_queues, text_queues,
+    HOUR, JOBS, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, builder, lasting,
+    soon, still_text_queues, text_queues,
 };
 
 use crate::refusals::Writes;
@@ -356,6 +356,26 @@ async fn a_run_that_is_gone_before_its_time_does_not_come_again() {
         assert_eq!(ids(&server), [format!("s@{}", millis(next + SELDOM))]);
         client.shutdown().await;
     }
+}
+
+/// A name has no record, and the user may not remove it. The other schedules run.
+#[tokio::test]
+async fn schedules_run_although_the_user_may_not_make_their_keys_agree() {
+    let server = Server::start();
+    let rights = ["+@all", "-hexists", "-hscan", "allkeys", "allchannels"];
+    server.cmd(["ACL", "SETUSER", "worker", "on", ">secret"].into_iter().chain(rights));
+    let (_client, _ready, other) = still_text_queues(&server).await;
+    other.schedule("gone").every(SELDOM).upsert("payload").await.unwrap();
+    server.cmd(["HDEL", SCHEDULE_RECORDS, "gone"]);
+    let client = builder(&server).credentials("worker", "secret").connect().await.unwrap();
+    let ready = client.blocking_queue::<String>("q", codec::String);
+    let delayed = client.delayed_queue(&ready);
+    delayed.schedule("s").every(Duration::from_millis(100)).upsert("payload").await.unwrap();
+    for _ in 0..3 {
+        soon(ready.take()).await.unwrap();
+    }
+    let reported = client.stats().last_error.expect("a report").message;
+    assert!(reported.starts_with("agreement of the keys of `q`, schedules"), "{reported}");
 }
 
 /// What the server refuses is tried again, and reported.

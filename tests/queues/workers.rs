@@ -370,7 +370,7 @@ async fn settings_that_make_no_sense_are_refused() {
         (Worker::strict([]), "`Worker::run` failed: the worker has no queue"),
         (
             Worker::strict([&ready, &other, &ready]),
-            "`Worker::run` failed: the worker has the queue `q` twice",
+            "`Worker::run` failed: the worker has two queues with the name `q`",
         ),
         (
             Worker::weighted([(&ready, 1), (&other, 0)]),

@@ -1,5 +1,5 @@
--- Keeps copies of what pops took, until their replies have arrived. A part of every script that pops and
--- replies.
+-- Keeps copies of what pops took, until their replies have arrived. A part of the scripts that pop from
+-- one list, or poll; take_any.lua has its own.
 -- Provides  claimed, claim, unclaim
 -- The claims of a queue are the fields of one hash, by the ids of the pops: {kind, epoch ms, list of what was
 -- popped}. A pop whose reply is lost is sent again with its id, and returns what the first try took.

@@ -5,6 +5,9 @@
 -- size. Of a call that is repeated, 128 KB are sent.
 local Claims = {AGAIN = 131072, EXPIRED = 1000}
 
+-- The delivery number of a job that has expired before it was delivered, and waits to become a dead letter.
+local NEVER = 0
+
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
 function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
     return {
@@ -44,6 +47,27 @@ function Claims.add(claims, id, member, record)
     claims.ids[at], claims.members[at], claims.records[at] = id, member, record
 end
 
+-- A payload that has expired is popped like those that are claimed, and is a message until then, so that
+-- nothing is lost if the server refuses a command. Then it is a dead letter, or gone. If that is refused, it
+-- waits, with a delivery number that no message has, and no receiver begins it.
+local function end_expired(claims, data, id, record)
+    local noted, is_discarded = claims.noted, has_flag(data, DISCARDED)
+    local refused = not is_discarded and bury(id, record, claims.now, 'expired', '')
+    if refused then
+        noted.refused = noted.refused or refused
+        redis.call('HSET', KEYS.messages, id, changed(record, NEVER, 0, 0, stored_policy(record)))
+        redis.call('ZADD', KEYS.retries, string.format('%.0f', claims.now + LATER), id)
+        return
+    end
+    noted.expired = noted.expired + 1
+    if is_discarded then
+        redis.call('HDEL', KEYS.messages, id)
+        end_job(data, id)
+    else
+        noted.buried = noted.buried + 1
+    end
+end
+
 -- Claims messages that are due for redelivery, until there are `most` claims in all.
 function Claims.retries(claims, most, now)
     most = most - #claims.members
@@ -70,7 +94,12 @@ function Claims.retries(claims, most, now)
                 return
             end
             claims.bytes = bytes
-            if not end_cancelled(record, id) then
+            if end_cancelled(record, id) then
+                redis.call('ZREM', KEYS.retries, id)
+            elseif counts(record) == NEVER then
+                redis.call('ZREM', KEYS.retries, id)
+                end_expired(claims, data_in(record), id, record)
+            else
                 local delivery, failed, lost = counts(record)
                 record = claimed_again(changed(record, delivery + 1, failed, lost, claims.policy), claims.first)
                 redis.call('HSET', KEYS.messages, id, record)
@@ -78,8 +107,8 @@ function Claims.retries(claims, most, now)
                 redis.call('ZADD', KEYS.leases, claims.till_text, member)
                 Claims.add(claims, id, member, record)
                 claims.redelivered[#claims.redelivered + 1] = member
+                redis.call('ZREM', KEYS.retries, id)
             end
-            redis.call('ZREM', KEYS.retries, id)
         end
     end
 end
@@ -105,17 +134,6 @@ local function are_free(claims, count)
     return true
 end
 
--- A payload that has expired is popped like those that are claimed, and is a message until then, so that
--- nothing is lost if the server refuses a command. Then it is a dead letter, or gone.
-local function end_expired(claims, job, id, record)
-    claims.noted.expired = claims.noted.expired + 1
-    if has_flag(job.data, DISCARDED) then
-        redis.call('HDEL', KEYS.messages, id)
-        end_job(job.data, id)
-    else
-        claims.noted.buried = claims.noted.buried + (bury(id, record, claims.now, 'expired', '') and 0 or 1)
-    end
-end
 
 -- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns
 -- whether it came to the end of the list.
@@ -160,7 +178,7 @@ function Claims.payloads(claims, is_inbox, most)
             fields[2 * count - 1], fields[2 * count] = id, record
             if is_over then
                 claims.expired = claims.expired + 1
-                expired[#expired + 1] = {job, id, record}
+                expired[#expired + 1] = {job.data, id, record}
             else
                 local member = id .. number
                 leases[#leases + 1], leases[#leases + 2] = claims.till_text, member

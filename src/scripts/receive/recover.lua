@@ -146,12 +146,12 @@ local function recover(noted, now, silences, spared)
                 local delivery, failed, lost = counts(record)
                 lost = lost + 1
                 record = changed(record, delivery, failed, lost, stored_policy(record))
-                if end_cancelled(record, id) then
-                    -- It is gone.
-                elseif lost >= most then
+                local is_gone, is_over = end_cancelled(record, id), lost >= most
+                local refused = not is_gone and is_over and bury(id, record, now, 'lost', '')
+                noted.refused = noted.refused or refused
+                if is_over and not is_gone and not refused then
                     dead = dead + 1
-                    bury(id, record, now, 'lost', '')
-                else
+                elseif not is_gone then
                     -- After the first loss, a payload that kills its process is no longer claimed together
                     -- with those beside it.
                     local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)

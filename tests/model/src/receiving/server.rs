@@ -120,6 +120,8 @@ impl Server {
                 self.look_at_the_clock(protocol, Some(now), Time::MIN);
                 let received = Received {
                     clock: now,
+                    lease_ends: self.leases.values().min().copied(),
+                    retry: self.retries.values().min().copied(),
                     left,
                     recovered,
                     died,

@@ -507,7 +507,6 @@ impl Real {
                     JOBS,
                     NOTES,
                     MORE_NOTES,
-                    CONTROL,
                 ];
                 let [reply, again] = self.call_again("REQUEUE_DEAD", &keys, &[message(*id)]);
                 assert_eq!(again, reply, "the reply to the same call");
@@ -550,7 +549,7 @@ impl Real {
             }
             Event::Poll => {
                 let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, "redelay:popped:{q}", SCRATCH, JOBS];
-                let reply = self.call("POLL", &keys, &["1", "1000", "poll", ""].map(Into::into));
+                let reply = self.call("POLL", &keys, &["1", "1000", "poll"].map(Into::into));
                 self.plain(&[b"DEL", b"redelay:popped:{q}"]);
                 let [_, _, are_jobs, Value::BulkString(entry), Value::BulkString(score)] = &reply[..] else {
                     return Outcome::Count(0);

@@ -338,7 +338,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
             ("RETURN_TO_LIST", keys, arguments)
         }
         Call::Poll { claim } => {
-            let arguments = ["1".to_owned(), HOUR_MS.to_owned(), claim.to_string(), String::new()];
+            let arguments = ["1".to_owned(), HOUR_MS.to_owned(), claim.to_string()];
             let keys = [TIMEOUT_SET, ORDERED_LIST, QUARANTINE, CLAIMS, SCRATCH, JOBS].map(str::to_owned);
             ("POLL", keys.into(), arguments.map(String::into_bytes).into())
         }

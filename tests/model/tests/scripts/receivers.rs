@@ -326,7 +326,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<&'static str>, Vec<Vec<u8>>) {
         }
         Call::Requeue(id) => {
             let keys = [DEAD, DEAD_MESSAGES, MESSAGES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES];
-            ("REQUEUE_DEAD", [&keys[..], &OF_JOBS, &[CONTROL]].concat(), vec![id_bytes(*id).into()])
+            ("REQUEUE_DEAD", [&keys[..], &OF_JOBS].concat(), vec![id_bytes(*id).into()])
         }
         Call::Remove(id) | Call::RetryNow(id) => {
             let verb = if matches!(call, Call::Remove(_)) { "remove" } else { "retry" };
