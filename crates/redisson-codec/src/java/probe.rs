@@ -5,6 +5,7 @@
 //! requested there.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
@@ -19,6 +20,8 @@ pub(crate) enum Step {
     Field(&'static str),
     /// A variant of an enum.
     Variant(&'static str),
+    /// The name of a field or variant. Nothing is behind it.
+    Name(&'static str),
     /// The elements of a list.
     Element,
     /// The keys of a map.
@@ -64,6 +67,8 @@ pub(crate) enum Requested {
         rust: &'static str,
         variants: &'static [&'static str],
     },
+    /// Which field or variant a name stands for: the hash of what the type reads names into.
+    Name(u64),
     /// Why it is none of these.
     Unsupported(&'static str),
 }
@@ -76,7 +81,7 @@ impl fmt::Display for Requested {
             Requested::Option => "an `Option`",
             Requested::Seq => "a list",
             Requested::Map => "a map",
-            Requested::Unit | Requested::Data | Requested::Unsupported(_) => "this",
+            Requested::Unit | Requested::Data | Requested::Name(_) | Requested::Unsupported(_) => "this",
             Requested::Newtype(_) => "a newtype",
             Requested::Struct { .. } => "a struct",
             Requested::Enum { .. } => "an enum",
@@ -210,8 +215,8 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     ) -> Result<V::Value, Answer> {
         let rust = std::any::type_name::<V::Value>();
         match self.step(Requested::Struct { name, rust, fields })? {
-            (Step::Field(name), inside) => {
-                visitor.visit_map(Entry { key: Some(name), inside, step: Step::Value })
+            (step @ (Step::Field(name) | Step::Name(name)), inside) => {
+                visitor.visit_map(Entry { key: Some(name), inside, step })
             }
             _ => Err(changed()),
         }
@@ -241,7 +246,9 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     ) -> Result<V::Value, Answer> {
         let rust = std::any::type_name::<V::Value>();
         match self.step(Requested::Enum { name, rust, variants })? {
-            (Step::Variant(name), inside) => visitor.visit_enum(Variant { name, inside }),
+            (step @ (Step::Variant(name) | Step::Name(name)), inside) => {
+                visitor.visit_enum(Variant { name, inside, step })
+            }
             _ => Err(changed()),
         }
     }
@@ -288,7 +295,7 @@ impl<'de> MapAccess<'de> for Entry<'_> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Answer> {
         match (self.key, self.step) {
-            (Some(name), _) => seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some),
+            (Some(name), step) => identifier(seed, name, step).map(Some),
             (None, Step::Key) => seed.deserialize(self.inside).map(Some),
             // Only for maps that do not ask for whole entries, as those of std do.
             (None, _) => seed.deserialize(BorrowedStrDeserializer::new("")).map(Some),
@@ -312,10 +319,29 @@ impl<'de> MapAccess<'de> for Entry<'_> {
     }
 }
 
+/// What a type reads a name into. At the end of the path, that is the answer: `serde_derive` makes it an enum
+/// with a variant for each field, which an `alias` shares.
+fn identifier<'de, S: DeserializeSeed<'de>>(
+    seed: S,
+    name: &'static str,
+    step: Step,
+) -> Result<S::Value, Answer> {
+    let identifier = seed.deserialize(BorrowedStrDeserializer::new(name))?;
+    match step {
+        Step::Name(_) => {
+            let mut hash = DefaultHasher::new();
+            std::mem::discriminant(&identifier).hash(&mut hash);
+            Err(Answer::Requested(Requested::Name(hash.finish())))
+        }
+        _ => Ok(identifier),
+    }
+}
+
 /// The one variant on the path.
 struct Variant<'p> {
     name: &'static str,
     inside: Probe<'p>,
+    step: Step,
 }
 
 impl<'de, 'p> EnumAccess<'de> for Variant<'p> {
@@ -323,7 +349,7 @@ impl<'de, 'p> EnumAccess<'de> for Variant<'p> {
     type Variant = Data<'p>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Data<'p>), Answer> {
-        Ok((seed.deserialize(BorrowedStrDeserializer::new(self.name))?, Data(self.inside)))
+        Ok((identifier(seed, self.name, self.step)?, Data(self.inside)))
     }
 }
 

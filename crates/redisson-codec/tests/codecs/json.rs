@@ -282,6 +282,29 @@ fn classes_inside_are_named() {
     }
 }
 
+/// Where Java would have a field for each name, it is refused.
+#[test]
+fn a_renamed_field_is_read_by_both_names() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "com.acme.Order")]
+    struct Order {
+        #[serde(alias = "old_id")]
+        id: i64,
+    }
+    for json in [br#"{"id":7}"#.as_slice(), br#"{"old_id":7}"#] {
+        assert_eq!(Codec::<Order>::decode(&Json, json).unwrap(), Order { id: 7 });
+    }
+    let packed = codec::MsgPack.encode(&serde_json::json!({ "old_id": 7 })).unwrap();
+    assert_eq!(Codec::<Order>::decode(&codec::MsgPack, &packed).unwrap(), Order { id: 7 });
+    for error in [
+        error(codec::JsonJackson.encode(&Order { id: 7 })),
+        error(codec::Kryo5.encode(&Order { id: 7 })),
+        error(Codec::<Order>::decode(&codec::JsonJackson, br#"{"id":7}"#)),
+    ] {
+        assert!(error.contains("at `com.acme.Order`, `alias` has no counterpart in Java"), "{error}");
+    }
+}
+
 /// Through serde's own buffer a number with a fraction is a double.
 #[test]
 fn amounts_in_flattened_structs() {

@@ -1,12 +1,16 @@
 //! Probes a type place by place and puts its shape together.
 
+mod names;
+
 use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
 
+use names::{bodies, own_class, place};
+
 use super::{Choice, EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape, Tag, Variant};
 use crate::CodecError;
-use crate::java::known_classes::{Class, ClassKind, Layout, class, known};
+use crate::java::known_classes::{Class, ClassKind, Layout, class};
 use crate::java::probe::{Requested, Step, probe};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::shown::{LONGEST, type_of, within};
@@ -119,8 +123,11 @@ impl Inference {
                     self.path.push(Step::Newtype);
                 }
                 requested => {
-                    let own = named.filter(|_| hint.is_none()).and_then(|name| own_class(name, requested));
-                    break self.kind(requested, own.or(hint))?;
+                    let hint = match (hint, named) {
+                        (None, Some(name)) => own_class(name, requested)?,
+                        (hint, _) => hint,
+                    };
+                    break self.kind(requested, hint)?;
                 }
             }
         };
@@ -206,16 +213,20 @@ impl Inference {
             Requested::Bytes => Kind::Bytes,
             Requested::U8 => return Err("a lone `u8` is no Java type: a byte there is an `i8`".to_owned()),
             Requested::Struct { name, rust, fields } => Kind::Struct(self.class(name, rust, fields)?),
-            Requested::Enum { name, rust, variants } => match self.has_data(variants)? {
-                false => Kind::Enum(self.constants(name, variants)?),
-                true => Kind::Choice(self.choice(name, rust, variants)?),
-            },
+            Requested::Enum { name, rust, variants } => {
+                self.refuse_aliases(variants)?;
+                match self.has_data(variants)? {
+                    false => Kind::Enum(self.constants(name, variants)?),
+                    true => Kind::Choice(self.choice(name, rust, variants)?),
+                }
+            }
             Requested::Unsupported(what) => return Err(what.to_owned()),
             Requested::Option
             | Requested::Newtype(_)
             | Requested::Seq
             | Requested::Map
             | Requested::Unit
+            | Requested::Name(_)
             | Requested::Data => {
                 return Err(format!("{requested} is no Java value"));
             }
@@ -231,6 +242,7 @@ impl Inference {
         if let Some(&known) = self.structs.get(&(name, rust)) {
             return Ok(known);
         }
+        self.refuse_aliases(fields)?;
         let named = Named::checked(name)?;
         if named.form == Form::Abstract {
             return Err("`abstract` goes with an enum".to_owned());
@@ -278,6 +290,32 @@ impl Inference {
             self.shape.structs[at].fields.push(Field { name, node, nulls: nulls(at_field) });
         }
         Ok(at)
+    }
+
+    /// Refuses two names of one field or variant: each would be a field or constant of the class.
+    fn refuse_aliases(&mut self, names: &[&'static str]) -> Result<(), String> {
+        let mut meaning = |name| {
+            self.path.push(Step::Name(name));
+            let requested = self.request();
+            self.path.pop();
+            match requested {
+                Ok(Requested::Name(meaning)) => Some(meaning),
+                _ => None,
+            }
+        };
+        // All names mean the same to a type that reads them into no enum, as to `#[serde(other)]` those that
+        // it does not know.
+        let unknown = meaning("\0");
+        let mut known = HashMap::new();
+        for name in names {
+            let found = meaning(name).filter(|found| Some(*found) != unknown);
+            if let Some(other) = found.and_then(|found| known.insert(found, name)) {
+                return Err(format!(
+                    "`alias` has no counterpart in Java, where `{other}` and `{name}` would be two"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the variants of an enum have values.
@@ -388,50 +426,12 @@ impl Inference {
                 }
                 Step::Element | Step::Value => text.push_str("[]"),
                 Step::Key => text.push_str(".key"),
-                Step::Some | Step::Newtype => {}
+                Step::Some | Step::Newtype | Step::Name(_) => {}
             }
         }
         text.push('`');
         text
     }
-}
-
-/// The class of a map or list of an application, which is the serde name of a newtype around it.
-fn own_class(name: &'static str, requested: Requested) -> Option<TypeHint> {
-    let kind = match requested {
-        Requested::Map => ClassKind::Map(Layout::Plain),
-        Requested::Seq => ClassKind::Collection(Layout::Plain),
-        _ => return None,
-    };
-    // As long as the shape of the type, which is never freed either.
-    let own = || &*Box::leak(Box::new(Class { name, kind, is_final: false }));
-    Some(TypeHint::Class(known(name).unwrap_or_else(own)))
-}
-
-/// Which field this is.
-fn place(word: &str, name: &str, fields: &[&str]) -> Result<usize, String> {
-    let at = fields.iter().position(|field| *field == name);
-    at.ok_or_else(|| format!("`{word}(…)` names `{name}`, which is no field"))
-}
-
-/// Of each constant, the class of its body.
-fn bodies(named: &Named<'_>, variants: &[&str]) -> Result<Vec<Option<String>>, String> {
-    let list: Option<Vec<&str>> = named.bodies.map(|list| list.split(',').map(str::trim).collect());
-    if let Some(other) = list.iter().flatten().find(|name| !variants.contains(name)) {
-        return Err(format!("`abstract(…)` names `{other}`, which is no constant of the enum"));
-    }
-    let has_body = |name| match &list {
-        Some(list) => list.contains(name),
-        None => named.form == Form::Abstract,
-    };
-    let mut number = 0;
-    let body = |name| {
-        has_body(name).then(|| {
-            number += 1;
-            format!("{}${number}", named.class)
-        })
-    };
-    Ok(variants.iter().map(body).collect())
 }
 
 #[cfg(test)]
@@ -508,6 +508,11 @@ mod tests {
         struct InAList {
             id: i64,
         }
+        #[derive(Deserialize)]
+        #[serde(rename = "final com.acme.Tags")]
+        #[allow(dead_code)]
+        struct Tags(Vec<String>);
+        refused::<Tags>("the value", "no `final` goes in front of `com.acme.Tags`");
         refused::<Misspelt>(
             "fnal com.acme.Order",
             "`fnal` in front of `com.acme.Order` is not known: the words are `final`",
@@ -571,6 +576,81 @@ mod tests {
         assert_eq!(kind::<Vec<java::Value>>(), Kind::Collection(class("java.util.ArrayList"), 1));
         let shape = Shape::of::<Vec<java::object::Of<Level>>>().unwrap();
         assert!(shape.nodes[1].object && !shape.nodes[1].is_final);
+    }
+
+    #[test]
+    fn two_names_of_one_field() {
+        #[derive(Deserialize)]
+        #[serde(rename = "com.acme.Order")]
+        #[allow(dead_code)]
+        struct Order {
+            #[serde(alias = "number")]
+            id: i64,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename = "com.acme.Order", deny_unknown_fields)]
+        #[allow(dead_code)]
+        struct Strict {
+            #[serde(alias = "number")]
+            id: i64,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename = "com.acme.Status")]
+        #[allow(dead_code)]
+        enum Status {
+            Paid,
+            #[serde(alias = "Made")]
+            Created,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename = "com.acme.Task")]
+        #[allow(dead_code)]
+        enum Task {
+            #[serde(alias = "Later")]
+            Order(Tree),
+        }
+        let two =
+            |names| format!("`alias` has no counterpart in Java, where {names} would be two").leak() as &str;
+        refused::<Vec<Order>>("the value[]", two("`id` and `number`"));
+        refused::<Strict>("com.acme.Order", two("`id` and `number`"));
+        refused::<Option<Status>>("the value", two("`Created` and `Made`"));
+        refused::<Task>("com.acme.Task", two("`Later` and `Order`"));
+    }
+
+    /// Those that are read into texts, and a constant for all others.
+    #[test]
+    fn names_that_are_no_aliases() {
+        struct ByHand;
+        impl<'de> Deserialize<'de> for ByHand {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_struct("com.acme.ByHand", &["a", "b"], ByHand)
+            }
+        }
+        impl<'de> serde::de::Visitor<'de> for ByHand {
+            type Value = ByHand;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<ByHand, A::Error> {
+                while map.next_key::<String>()?.is_some() {
+                    map.next_value::<i32>()?;
+                }
+                Ok(ByHand)
+            }
+        }
+        #[derive(Deserialize)]
+        #[serde(rename = "com.acme.Status")]
+        #[allow(dead_code)]
+        enum Status {
+            Paid,
+            Created,
+            #[serde(other)]
+            Other,
+        }
+        assert_eq!(Shape::of::<ByHand>().unwrap().structs[0].fields.len(), 2);
+        assert_eq!(kind::<Status>(), Kind::Enum(0));
     }
 
     #[test]

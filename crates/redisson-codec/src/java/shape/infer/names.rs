@@ -1,0 +1,48 @@
+//! What the serde name of a type says, compared with the type.
+
+use super::super::{Form, Named};
+use crate::java::known_classes::{Class, ClassKind, Layout, known};
+use crate::java::probe::Requested;
+use crate::java::type_hint::TypeHint;
+
+/// The class of a map or list of an application, which is the serde name of a newtype around it.
+pub(super) fn own_class(name: &'static str, requested: Requested) -> Result<Option<TypeHint>, String> {
+    let kind = match requested {
+        Requested::Map => ClassKind::Map(Layout::Plain),
+        Requested::Seq => ClassKind::Collection(Layout::Plain),
+        _ => return Ok(None),
+    };
+    // It would be written as a part of the class.
+    if let Some((words, class)) = name.rsplit_once(' ') {
+        return Err(format!("no `{words}` goes in front of `{class}`, which is the class of a list or map"));
+    }
+    // As long as the shape of the type, which is never freed either.
+    let own = || &*Box::leak(Box::new(Class { name, kind, is_final: false }));
+    Ok(Some(TypeHint::Class(known(name).unwrap_or_else(own))))
+}
+
+/// Which field this is.
+pub(super) fn place(word: &str, name: &str, fields: &[&str]) -> Result<usize, String> {
+    let at = fields.iter().position(|field| *field == name);
+    at.ok_or_else(|| format!("`{word}(…)` names `{name}`, which is no field"))
+}
+
+/// Of each constant, the class of its body.
+pub(super) fn bodies(named: &Named<'_>, variants: &[&str]) -> Result<Vec<Option<String>>, String> {
+    let list: Option<Vec<&str>> = named.bodies.map(|list| list.split(',').map(str::trim).collect());
+    if let Some(other) = list.iter().flatten().find(|name| !variants.contains(name)) {
+        return Err(format!("`abstract(…)` names `{other}`, which is no constant of the enum"));
+    }
+    let has_body = |name| match &list {
+        Some(list) => list.contains(name),
+        None => named.form == Form::Abstract,
+    };
+    let mut number = 0;
+    let body = |name| {
+        has_body(name).then(|| {
+            number += 1;
+            format!("{}${number}", named.class)
+        })
+    };
+    Ok(variants.iter().map(body).collect())
+}
