@@ -11,7 +11,7 @@ pub(super) use read::{
 pub(super) use write::write;
 #[cfg(feature = "classes")]
 pub(super) use write::{
-    write_class, write_collection, write_comparator, write_content, write_map, write_named,
+    write_class, write_collection, write_comparator, write_constant, write_content, write_map, write_named,
 };
 
 use super::input::{ClassRef, Input};
@@ -52,10 +52,7 @@ pub(super) fn null_of(class: &str) -> Option<u8> {
 }
 
 /// The names of an enum's constants, if it is one of Java's library.
-type Names = Option<&'static [&'static str]>;
-
-/// The names of the constants of this class.
-fn constants_of(class: &str) -> Names {
+fn constants_of(class: &str) -> Option<&'static [&'static str]> {
     match known(class)?.kind {
         ClassKind::Enum(constants) => Some(constants),
         _ => None,

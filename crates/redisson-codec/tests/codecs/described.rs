@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use redisson_codec::classes::{Classes, check};
-use redisson_codec::java::Value;
+use redisson_codec::java::{Constant, EnumSet, Value};
 use redisson_codec::{Kryo5, WithClasses};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -109,6 +109,25 @@ fn descriptions_never_take_a_value_away() {
     }
     println!("{kept:?}");
     assert!(kept.iter().all(|kept| *kept > 20), "{kept:?}");
+}
+
+/// As one that is in no set.
+#[test]
+fn a_set_has_the_constants_of_its_enum_only() {
+    let classes: Classes = "enum com.acme.Color { RED, GREEN }".parse().unwrap();
+    let codec = Kryo5.with_classes(classes);
+    let set = |constants: Vec<Constant>| {
+        Value::EnumSet(Box::new(EnumSet::new("java.util.RegularEnumSet", "com.acme.Color", constants)))
+    };
+    let named = |name: &str| Constant::Name(name.to_owned());
+    let written = error(codec.encode(&set(vec![named("RED"), named("BLUE")])));
+    assert!(written.contains("`com.acme.Color` has no such constant"), "{written}");
+    let written = codec.encode(&set(vec![named("GREEN")])).unwrap();
+    assert_eq!(codec.decode(&written).unwrap(), set(vec![named("GREEN")]));
+    // As without descriptions.
+    let others = set(vec![Constant::Ordinal(0), Constant::Ordinal(2)]);
+    let written = codec.encode(&others).unwrap();
+    assert_eq!(codec.decode(&written).unwrap(), others);
 }
 
 /// The fields are those of the value's plain JSON.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::plan::{ObjectPlan, Plan};
 use super::{Described, Generic, numbered};
 use crate::java::known_classes::{Class, ClassKind as Library, Layout as LibraryLayout, known};
-use crate::java::{ClassName, Collection, Constant, Enum, Map, Object, Value};
+use crate::java::{ClassName, Collection, Enum, Map, Object, Value};
 use crate::java_serialization::HEADER;
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
@@ -47,19 +47,7 @@ fn own(input: &mut Input<'_>, class: Cow<'_, str>, arguments: &[Generic]) -> Out
             Value::Object(Box::new(Object { class: class.into_owned().into(), fields }))
         }
         Plan::Enum(names) => {
-            let constant = match value::constant(input, None)? {
-                Constant::Ordinal(ordinal) => match names.get(ordinal as usize) {
-                    Some(name) => Constant::Name(name.clone()),
-                    None => {
-                        return Err(Failure::new(format!(
-                            "expected one of the {} constants of `{class}` at offset {at}, found the number {}",
-                            names.len(),
-                            ordinal.saturating_add(1)
-                        )));
-                    }
-                },
-                constant => constant,
-            };
+            let constant = value::constant(input, &class, Some(names))?;
             Value::Enum(Box::new(Enum { class: class.into_owned().into(), constant }))
         }
         Plan::Collection(layout) => {

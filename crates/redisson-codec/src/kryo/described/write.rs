@@ -3,7 +3,7 @@
 use super::plan::{ObjectPlan, Plan};
 use super::{Described, Generic, numbered};
 use crate::java::known_classes::{ClassKind as Library, Layout as LibraryLayout, known};
-use crate::java::{Collection, Constant, Map, Object, Value};
+use crate::java::{Collection, Map, Object, Value};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
@@ -34,15 +34,7 @@ fn own(output: &mut Output, value: &Value, arguments: &[Generic]) -> Outcome<boo
     match (&*plan, value) {
         (Plan::Object(plan), Value::Object(object)) => fields(output, plan, object, arguments)?,
         (Plan::Enum(names), Value::Enum(value)) => {
-            let ordinal = match &value.constant {
-                Constant::Ordinal(ordinal) => Some(*ordinal),
-                Constant::Name(name) => {
-                    names.iter().position(|known| known == name).map(|ordinal| ordinal as u32)
-                }
-            };
-            let ordinal = ordinal
-                .ok_or_else(|| Failure::new(format!("`{}` has no such constant", shown(&value.class))))?;
-            output.varint(ordinal.saturating_add(1));
+            value::write_constant(output, &value.class, Some(names), &value.constant)?;
         }
         (Plan::Collection(layout), Value::Collection(value)) => {
             collection(output, value, *layout, arguments)?

@@ -1,6 +1,6 @@
 //! A [`Value`] from its bytes.
 
-use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
+use super::{COMPARATORS, Final, constants_of, final_element, is_open, null};
 use crate::java::known_classes::{Class, ClassKind, Layout};
 use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Opaque, Text, Value};
 #[cfg(feature = "classes")]
@@ -142,7 +142,7 @@ pub(in crate::kryo) fn read_known(input: &mut Input<'_>, known: &'static Class) 
         ClassKind::Text(_) => Value::Text(Box::new(Text { class, text: parts_as_text::read(input, known)? })),
         ClassKind::Fields(fields) => small_classes::read(input, known.name, fields)?,
         ClassKind::Enum(names) => {
-            let constant = constant(input, Some(names))?;
+            let constant = constant(input, &class, Some(names))?;
             Value::Enum(Box::new(Enum { class, constant }))
         }
         ClassKind::Optional => Value::Optional(match read_any(input)? {
@@ -161,9 +161,13 @@ pub(in crate::kryo) fn read_known(input: &mut Input<'_>, known: &'static Class) 
             let own = input.described.as_deref().and_then(|described| described.constants(&element));
             let mut constants = Vec::new();
             for _ in 0..count {
-                let constant = constant(input, names)?;
                 #[cfg(feature = "classes")]
-                let constant = named(constant, own.as_deref());
+                let constant = match &own {
+                    Some(own) => constant(input, &element, Some(own))?,
+                    None => constant(input, &element, names)?,
+                };
+                #[cfg(not(feature = "classes"))]
+                let constant = constant(input, &element, names)?;
                 memory::push(&mut constants, constant)?;
             }
             Value::EnumSet(Box::new(EnumSet { class, element, constants }))
@@ -179,31 +183,25 @@ pub(in crate::kryo) fn read_known(input: &mut Input<'_>, known: &'static Class) 
     })
 }
 
-/// Which constant of an enum.
-pub(in crate::kryo) fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
+/// Which constant of an enum of this class, by its name if these are known.
+pub(in crate::kryo) fn constant<S: AsRef<str>>(
+    input: &mut Input<'_>,
+    class: &str,
+    names: Option<&[S]>,
+) -> Outcome<Constant> {
     let start = input.at;
     let Some(ordinal) = input.varint()?.checked_sub(1) else {
         return Err(Failure::new(format!("a null at offset {start}, where none may be")));
     };
     let Some(names) = names else { return Ok(Constant::Ordinal(ordinal)) };
     match names.get(ordinal as usize) {
-        Some(name) => Ok(Constant::Name((*name).to_owned())),
+        Some(name) => Ok(Constant::Name(name.as_ref().to_owned())),
         None => Err(Failure::new(format!(
-            "expected one of the {} constants of an enum at offset {start}, found another",
-            names.len()
+            "expected one of the {} constants of `{}` at offset {start}, found the number {}",
+            names.len(),
+            shown(class),
+            ordinal.saturating_add(1)
         ))),
-    }
-}
-
-/// The constant by its name, if its number is one of a described enum.
-#[cfg(feature = "classes")]
-fn named(constant: Constant, names: Option<&[String]>) -> Constant {
-    match (constant, names) {
-        (Constant::Ordinal(ordinal), Some(names)) => match names.get(ordinal as usize) {
-            Some(name) => Constant::Name(name.clone()),
-            None => Constant::Ordinal(ordinal),
-        },
-        (constant, _) => constant,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A [`Value`] to its bytes.
 
-use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null_of};
+use super::{COMPARATORS, Final, constants_of, final_element, is_open, null_of};
 use crate::java::known_classes::{ClassKind, Layout, known};
 use crate::java::{ClassName, Collection, Constant, Map, Opaque, Value};
 #[cfg(feature = "classes")]
@@ -99,24 +99,20 @@ pub(in crate::kryo) fn write_named(output: &mut Output, value: &Value) -> Outcom
         }
         Value::Optional(None) => output.byte(0),
         Value::Optional(Some(value)) => write(output, value)?,
-        Value::Enum(value) => write_constant(output, constants_of(&value.class), &value.constant)?,
+        Value::Enum(value) => {
+            write_constant(output, &value.class, constants_of(&value.class), &value.constant)?;
+        }
         Value::EnumSet(value) => {
             output.class(value.element.clone().into_owned());
             // Not one more than they are.
             output.varint(Output::length(value.constants.len())? - 1);
-            let names = constants_of(&value.element);
+            let (class, mut constants) = (&value.element, value.constants.iter());
             #[cfg(feature = "classes")]
-            if let Some(names) = output.described.as_deref().and_then(|own| own.constants(&value.element)) {
-                return value.constants.iter().try_for_each(|constant| match constant {
-                    Constant::Name(name) => {
-                        let ordinal = names.iter().position(|known| known == name);
-                        let ordinal = ordinal.map_or(u32::MAX, |ordinal| ordinal as u32);
-                        write_constant(output, None, &Constant::Ordinal(ordinal))
-                    }
-                    constant => write_constant(output, None, constant),
-                });
+            if let Some(names) = output.described.as_deref().and_then(|own| own.constants(class)) {
+                return constants.try_for_each(|one| write_constant(output, class, Some(&names), one));
             }
-            value.constants.iter().try_for_each(|constant| write_constant(output, names, constant))?;
+            let names = constants_of(class);
+            constants.try_for_each(|one| write_constant(output, class, names, one))?;
         }
         Value::Collection(value) => match known(&value.class).map(|class| class.kind) {
             Some(ClassKind::Collection(layout)) => write_collection(output, value, layout)?,
@@ -139,17 +135,24 @@ pub(in crate::kryo) fn write_named(output: &mut Output, value: &Value) -> Outcom
     Ok(())
 }
 
-fn write_constant(output: &mut Output, names: Names, constant: &Constant) -> Outcome<()> {
-    let ordinal = match constant {
-        Constant::Ordinal(ordinal) => Some(*ordinal),
-        Constant::Name(name) => {
-            names.and_then(|names| names.iter().position(|known| known == name)).map(|ordinal| ordinal as u32)
+/// The number of a constant of an enum of this class, which may have it by its name if these are known.
+pub(in crate::kryo) fn write_constant<S: AsRef<str>>(
+    output: &mut Output,
+    class: &str,
+    names: Option<&[S]>,
+    constant: &Constant,
+) -> Outcome<()> {
+    let ordinal = match (constant, names) {
+        (Constant::Ordinal(ordinal), _) => *ordinal,
+        (Constant::Name(name), Some(names)) => match names.iter().position(|known| known.as_ref() == name) {
+            Some(ordinal) => ordinal as u32,
+            None => return Err(Failure::new(format!("`{}` has no such constant", shown(class)))),
+        },
+        (Constant::Name(_), None) => {
+            return Err(Failure::new("Kryo writes the number of a constant, not its name"));
         }
     };
-    match ordinal {
-        Some(ordinal) => output.varint(ordinal.saturating_add(1)),
-        None => return Err(Failure::new("Kryo writes the number of a constant, not its name")),
-    }
+    output.varint(ordinal.saturating_add(1));
     Ok(())
 }
 
