@@ -35,7 +35,7 @@
 //! | `string` | UTF-8; weak if it has control characters or is a JSON object, list or string | yes |
 //! | `long`, `int`, `double` | the text that Java prints of such a number | yes |
 //! | `bytes` | anything, always weak | in base64 |
-//! | `java-serialization` | `ac ed 00 05`: Redisson's `SerializationCodec` | no |
+//! | `java-serialization` | `ac ed 00 05`: Redisson's `SerializationCodec` | yes |
 //! | `jboss-marshalling` | begins with `04`: `MarshallingCodec` of Redisson 3 | no |
 //! | `smile` | `3a 29 0a`: `SmileJacksonCodec` | no |
 //!

@@ -90,19 +90,24 @@ fn class(check: &Compared<'_>, place: NodeId, name: &str, arguments: &[JavaType]
         };
     }
     let is = |fits: bool| fits.then_some(None);
+    let final_object = || {
+        let is_wrong = node.object && check.classes.is_final(name) == Some(true);
+        is_wrong.then(|| "final in Java, so without `java::object`".to_owned())
+    };
     match &node.kind {
-        _ if name == "java.lang.String" => is(node.kind == Kind::String && !node.object),
+        _ if name == "java.lang.String" => (node.kind == Kind::String).then(final_object),
         _ if base(name) == Some(Base::Object) => Some(open(node)),
         Kind::Value => match check.classes.is_final(name) {
             Some(true) => None,
             _ => Some(None),
         },
         Kind::Optional(inner) if name == "java.util.Optional" => {
-            Some(arguments.first().and_then(|kind| element_of(check, *inner, kind, "`Optional`")))
+            let inner = || element_of(check, *inner, arguments.first()?, "`Optional`");
+            Some(final_object().or_else(inner))
         }
-        Kind::Scalar(class) => is(class.name == name),
+        Kind::Scalar(class) => (class.name == name).then(final_object),
         Kind::Text(class) if class.name == "java.time.ZoneRegion" => is(name == "java.time.ZoneId"),
-        Kind::Text(class) => is(class.name == name),
+        Kind::Text(class) => (class.name == name).then(final_object),
         Kind::Collection(class, element) if is_collection(name) => {
             Some(list(check, node, name, class.name, &[(*element, arguments.first())]))
         }
@@ -120,13 +125,9 @@ fn class(check: &Compared<'_>, place: NodeId, name: &str, arguments: &[JavaType]
         Kind::Choice(at) => is(check.shape.choices[*at].class == name),
         Kind::Struct(at) => {
             let class = &check.shape.structs[*at].class;
-            let is_final = check.classes.is_final(name);
             if class == name {
                 // The class in front of it is there in both, unless it is final.
-                return Some(
-                    (node.object && is_final == Some(true))
-                        .then(|| "final in Java, so without `java::object`".to_owned()),
-                );
+                return Some(final_object());
             }
             if !check.classes.is_below(class, name) {
                 return None;

@@ -125,6 +125,16 @@ fn types_that_differ() {
         Option<String>, #[serde(with = "java::year")] "Year", "String" => "`String` in Java, `Year` here";
         Option<String>, #[serde(with = "java::optional")] "Optional<String>", "Optional<Long>" =>
             "in the `Optional`, `Long` in Java, `String` here";
+        Option<java::Uuid>, #[serde(with = "java::object")] "Object", "UUID" =>
+            "final in Java, so without `java::object`";
+        Option<String>, #[serde(with = "java::object")] "Object", "String" =>
+            "final in Java, so without `java::object`";
+        Option<java::object::Of<java::year::Of<String>>>, "Object", "Year" =>
+            "final in Java, so without `java::object`";
+        Option<java::object::Of<java::optional::Of<Option<String>>>>, "Object", "Optional<String>" =>
+            "final in Java, so without `java::object`";
+        Option<Vec<java::object::Of<java::Uuid>>>, "List<Object>", "List<UUID>" =>
+            "in the elements, final in Java, so without `java::object`";
         Option<Way>, "a.Way", "String" => "`String` in Java, `a.Way` here";
         Option<Line>, "a.Line", "a.Way" => "`a.Way` in Java, `a.Line` here";
     }
