@@ -15,8 +15,8 @@ use std::fmt;
 #[cfg(feature = "_java")]
 const ALLOCATION: usize = 16;
 
-/// About what a short text takes, such as a character or the name of a field.
-#[cfg(any(feature = "kryo", feature = "_jackson"))]
+/// About what a short text takes, such as the name of a field.
+#[cfg(feature = "kryo")]
 pub(crate) const SHORT: usize = 32;
 
 /// Without a compression there is no limit.
@@ -106,13 +106,16 @@ pub(crate) fn usual<T>(length: usize) -> Vec<T> {
     }
 }
 
-/// Counts an element that the caller appends to a list. `left` is how many are still to come.
+/// Counts an element that the caller appends to a list. `done` is how many of `total` are in it.
 #[cfg(feature = "_java")]
 #[inline]
-pub(crate) fn element<T>(left: usize) -> Result<(), TooMuch> {
+pub(crate) fn element<T>(done: usize, total: usize) -> Result<(), TooMuch> {
     // Only now and then, since each takes time.
     const AT_ONCE: usize = 64;
-    if left.is_multiple_of(AT_ONCE) { take(AT_ONCE.min(left) * size_of::<T>()) } else { Ok(()) }
+    match done.is_multiple_of(AT_ONCE) {
+        true => take(AT_ONCE.min(total.saturating_sub(done)) * size_of::<T>()),
+        false => Ok(()),
+    }
 }
 
 /// An empty list for this many elements, which are there for sure.
@@ -125,6 +128,17 @@ pub(crate) fn list<T>(length: usize) -> Result<Vec<T>, TooMuch> {
 #[cfg(all(test, feature = "_java"))]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "_compressed")]
+    #[test]
+    fn each_element_is_counted_once() {
+        for total in [0, 1, 63, 64, 65, 200] {
+            let list = || (0..total).try_for_each(|done| element::<u64>(done, total)).is_ok();
+            let needed = 8 * total + ALLOCATION * total.div_ceil(64);
+            assert!(within(needed, list), "{total}");
+            assert!(total == 0 || !within(needed - 1, list), "{total}");
+        }
+    }
 
     #[test]
     fn lists_grow_within_the_limit() {

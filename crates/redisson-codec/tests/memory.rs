@@ -18,6 +18,7 @@ use redisson_codec::{
     Bytes, CborJackson, Codec, CodecError, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson,
 };
 use redisson_codec::{ZStd, detect};
+use serde::{Deserialize, Serialize};
 
 const LIMIT: usize = 8 << 20;
 
@@ -109,6 +110,19 @@ fn made_up<C: Codec<Value> + Copy>(codec: C, file: &str) {
     assert!(most <= 8.0, "{most:.1} times the limit");
 }
 
+macro_rules! large {
+    ($($field:ident)*) => {
+        /// 512 bytes of fields. A null takes one byte in Kryo, and none in JSON.
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        #[serde(rename = "final com.acme.Large")]
+        struct Large {
+            $($field: Option<i64>,)*
+        }
+    };
+}
+
+large! { a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc dd ee ff }
+
 type Decode = fn(&[u8]);
 
 /// What a payload is decoded as.
@@ -135,6 +149,10 @@ fn kinds(each: &mut dyn FnMut(&str, Decode)) {
     each("CBOR as integers", |payload| decode::<Vec<i32>, _>(CborJackson, payload));
     each("MessagePack as a Value", |payload| decode::<Value, _>(MsgPackJackson, payload));
     each("Kryo as a Value", |payload| decode::<Value, _>(Kryo5, payload));
+    each("JSON as short lists", |payload| decode::<Vec<Vec<Large>>, _>(JsonJackson, payload));
+    each("Kryo as short lists", |payload| decode::<Vec<Vec<Large>>, _>(Kryo5, payload));
+    each("JSON as large values", |payload| decode::<BTreeMap<String, Large>, _>(JsonJackson, payload));
+    each("Kryo as large values", |payload| decode::<BTreeMap<i32, Large>, _>(Kryo5, payload));
     each("Kryo as booleans", |payload| decode::<Vec<bool>, _>(Kryo5, payload));
     each("JSON without classes as a Value", |payload| decode::<Value, _>(Json, payload));
     each("MessagePack without classes as a Value", |payload| decode::<Value, _>(MsgPack, payload));
@@ -278,6 +296,16 @@ fn all(check: &mut dyn FnMut(&str, &[u8])) {
         check("JSON as integers", &payload);
         check("JSON as longs", &payload);
         check("JSON as texts", &filled(b"[", b"\"a\",", b"\"\"]", part));
+        let short = format!("[{}{{}}],", "{},".repeat(62));
+        check("JSON as short lists", &filled(b"[", short.as_bytes(), b"[]]", part));
+        let compressed = |payload: Vec<u8>| Lz4V2(Bytes).encode(&payload).unwrap();
+        let short = vec![vec![Large::default(); 63]; LIMIT / part / 2100];
+        check("Kryo as short lists", &compressed(Kryo5.encode(&short).unwrap()));
+        let values = (0..LIMIT / part / 13).map(|key| format!("\"{key}\":{{}}")).collect::<Vec<_>>();
+        check("JSON as large values", &compressed(format!("{{{}}}", values.join(",")).into_bytes()));
+        let values: BTreeMap<_, _> =
+            (0..(LIMIT / part / 42) as i32).map(|key| (key, Large::default())).collect();
+        check("Kryo as large values", &compressed(Kryo5.encode(&values).unwrap()));
         check("JSON as a Value", &filled(b"[\"[C\",\"", b"a", b"\"]", part));
         check("JSON as characters", &filled(b"\"", b"a", b"\"", part));
         for (class, element) in [

@@ -12,7 +12,7 @@ use std::fmt::Display;
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
 
-use list::{BytesReader, ListReader};
+use list::{BytesReader, CharactersReader, ListReader};
 use map::MapReader;
 use object::{FieldSet, ObjectReader};
 
@@ -356,12 +356,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
         if self.context.shape.nodes[element].kind == Kind::Character
             && let Ok(text) = self.scalar("[C", "text", as_text)
         {
-            // Each is a text of its own.
-            let most = text.len().saturating_mul(size_of::<Node<'_>>() + memory::SHORT);
-            memory::take(most).map_err(|why| Failure::from(why).at(self.node.at))?;
-            let characters: Vec<Node<'_>> =
-                text.chars().map(|c| Node { at: self.node.at, is: Is::Text(c.to_string().into()) }).collect();
-            let list = ListReader::new(self.element(element), &characters);
+            let list = self.placed(CharactersReader::new(text).map_err(Failure::from))?;
             return self.placed(visitor.visit_seq(list));
         }
         let elements = self.elements(element)?;

@@ -8,7 +8,7 @@ pub(super) use read::{
     bytes, double, float, integer, is_collection, is_map, pattern_of, read, scalar_of, split_class,
     typed_scalar_of, unit,
 };
-pub(super) use write::{is_last_scalar, key, write, write_scalar};
+pub(super) use write::{is_last_scalar, key, no_key, write, write_scalar};
 
 use super::node::{Is, Node};
 use crate::java::Object;

@@ -104,8 +104,9 @@ impl<'w, F: Format> ValueWriter<'w, F> {
         }
     }
 
-    fn character(self, value: char) -> Outcome<Written> {
-        self.last("java.lang.Character", |out| F::text(out, value.encode_utf8(&mut [0; 4])))
+    fn character(self, unit: u16) -> Outcome<Written> {
+        let text = text_of(&[unit])?;
+        self.last("java.lang.Character", |out| F::text(out, &text))
     }
 
     /// One that hands itself over.
@@ -177,18 +178,15 @@ fn name(kind: &Kind) -> &'static str {
     }
 }
 
-/// A character of Java, which is a unit of UTF-16.
-fn unit(unit: u16) -> Outcome<char> {
-    char::from_u32(unit.into())
-        .ok_or_else(|| Failure::new("half of a surrogate pair cannot be written as text"))
+/// The text of characters of Java, each of which is a unit of UTF-16.
+pub(super) fn text_of(units: &[u16]) -> Outcome<String> {
+    String::from_utf16(units).map_err(|_| Failure::new("half of a surrogate pair cannot be written as text"))
 }
 
 /// A character that is one of Java's, too.
-fn one_unit(c: char) -> Outcome<char> {
-    match u16::try_from(u32::from(c)) {
-        Ok(_) => Ok(c),
-        Err(_) => Err(Failure::new("a character beyond U+FFFF is not one `char` in Java")),
-    }
+fn unit(c: char) -> Outcome<u16> {
+    u16::try_from(u32::from(c))
+        .map_err(|_| Failure::new("a character beyond U+FFFF is not one `char` in Java"))
 }
 
 fn no_java(what: &str) -> Failure {
@@ -238,7 +236,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     }
 
     fn serialize_u16(self, value: u16) -> Outcome<Written> {
-        self.character(unit(value)?)
+        self.character(value)
     }
 
     fn serialize_u32(self, _: u32) -> Outcome<Written> {
@@ -262,7 +260,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     }
 
     fn serialize_char(self, value: char) -> Outcome<Written> {
-        self.character(one_unit(value)?)
+        self.character(unit(value)?)
     }
 
     #[inline]

@@ -430,8 +430,64 @@ fn what_is_not_written() {
     );
     let long: java::BigInteger = "9".repeat(1010).parse().unwrap();
     assert!(said(CborJackson.encode(&long)).contains("more than 1000 digits"));
+    assert!(said(JsonJackson.encode(&HashMap::from([(long, 1)]))).contains("more than 1000 digits"));
     assert!(said(JsonJackson.encode(&'🚀')).contains("not one `char`"));
     assert!(said(JsonJackson.encode(&0xd83du16)).contains("half of a surrogate pair"));
+}
+
+/// A key has as many digits as a value at most, read and written.
+#[test]
+fn keys_of_many_digits() {
+    let payload = |digits| format!("{{\"{}\":1}}", "9".repeat(digits));
+    fn both<K: Eq + std::hash::Hash + Serialize + DeserializeOwned + 'static>(payload: &str) {
+        let map: HashMap<K, i32> = JsonJackson.decode(payload.as_bytes()).unwrap();
+        let written = JsonJackson.encode(&map).unwrap();
+        assert_eq!(
+            String::from_utf8(written).unwrap().replace(r#""@class":"java.util.HashMap","#, ""),
+            payload
+        );
+    }
+    both::<java::BigInteger>(&payload(1000));
+    both::<java::BigDecimal>(&payload(1000));
+    let payload = payload(1001);
+    for error in [
+        error(Codec::<HashMap<java::BigInteger, i32>>::decode(&JsonJackson, payload.as_bytes())),
+        error(Codec::<HashMap<java::BigDecimal, i32>>::decode(&JsonJackson, payload.as_bytes())),
+    ] {
+        assert!(error.contains("at most 1000 characters, found one of 1001"), "{error}");
+    }
+}
+
+/// A character of `char[]` is a unit of UTF-16. Java writes all of them as one text.
+#[test]
+fn arrays_of_characters() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "com.acme.Note")]
+    struct Note<T> {
+        text: java::array::Of<Vec<T>>,
+    }
+    let payload = r#"{"@class":"com.acme.Note","text":"a\uD83D\uDE80"}"#.as_bytes();
+    let note: Note<u16> = JsonJackson.decode(payload).unwrap();
+    assert_eq!(note.text.0, "a🚀".encode_utf16().collect::<Vec<_>>());
+    assert_eq!(JsonJackson.encode(&note).unwrap(), payload);
+    let error_of_half = error(Codec::<Note<char>>::decode(&JsonJackson, payload));
+    assert!(
+        error_of_half.contains("at Note.text: ") && error_of_half.contains("use `u16`"),
+        "{error_of_half}"
+    );
+    let payload = r#"["[C","a\uD83D\uDE80"]"#.as_bytes();
+    let value: java::Value = JsonJackson.decode(payload).unwrap();
+    assert_eq!(JsonJackson.encode(&value).unwrap(), payload);
+    for (elements, why) in [
+        (vec![java::Value::Character(0xd83d)], "half of a surrogate pair"),
+        (vec![java::Value::from("x")], "no element of [C"),
+    ] {
+        let array = java::Value::Array(Box::new(java::Array::new("[C", elements)));
+        let error = error(JsonJackson.encode(&array));
+        assert!(error.contains(why), "{error}");
+    }
+    let error = error(JsonJackson.encode(&Note { text: java::array::Of(vec![0xd83du16]) }));
+    assert!(error.contains("half of a surrogate pair"), "{error}");
 }
 
 /// As Redisson 4.7.0 writes a `LinkedHashMap` with one key: those of `Integer` and `Long` are numbers in

@@ -251,6 +251,19 @@ fn a_value_keeps_odd_content() {
     }
 }
 
+/// Jackson writes the keys of a map of an application as numbers, too.
+#[test]
+fn a_value_keeps_numbers_that_are_keys() {
+    let text = |text: &str| [&[0x60 + text.len() as u8][..], text.as_bytes()].concat();
+    let entries = [&[0x01][..], &text("a"), &[0x39, 0x01, 0x2b], &text("b"), &text("c"), &text("d")].concat();
+    let class = [text("@class"), text("com.acme.Sparse")].concat();
+    for class in [&b""[..], &class] {
+        let map = [&[0xbf][..], class, &entries, &[0xff]].concat();
+        kept::<Value>(&CborJackson, &map).unwrap();
+        kept::<Value>(&CborJackson, &[&[0xbf][..], &text("x"), &map, &[0xff]].concat()).unwrap();
+    }
+}
+
 /// Of the whole payload, Kryo keeps what it cannot read.
 #[test]
 fn a_value_of_kryo_keeps_an_unknown_class() {

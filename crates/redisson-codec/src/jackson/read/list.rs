@@ -1,6 +1,6 @@
 //! Lists, sets and arrays.
 
-use std::slice;
+use std::{slice, vec};
 
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 
@@ -8,10 +8,10 @@ use super::ValueReader;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::Node;
 use crate::java::path::Step;
-use crate::memory;
+use crate::memory::{self, TooMuch};
 
 /// A list of bytes.
-pub(super) struct BytesReader(pub(super) std::vec::IntoIter<u8>);
+pub(super) struct BytesReader(pub(super) vec::IntoIter<u8>);
 
 impl<'de> de::SeqAccess<'de> for BytesReader {
     type Error = Failure;
@@ -48,6 +48,66 @@ impl<'de> Deserializer<'de> for ByteReader {
     }
 }
 
+/// The characters of a `char[]`, which is one text.
+pub(super) struct CharactersReader {
+    left: vec::IntoIter<u16>,
+    /// How many there are.
+    total: usize,
+}
+
+impl CharactersReader {
+    pub(super) fn new(text: &str) -> Result<Self, TooMuch> {
+        memory::take(text.len() * size_of::<u16>())?;
+        let units: Vec<u16> = text.encode_utf16().collect();
+        Ok(Self { total: units.len(), left: units.into_iter() })
+    }
+}
+
+impl<'de> de::SeqAccess<'de> for CharactersReader {
+    type Error = Failure;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
+        let done = self.total - self.left.len();
+        let Some(unit) = self.left.next() else { return Ok(None) };
+        memory::element::<T::Value>(done, self.total)?;
+        seed.deserialize(CharacterReader(unit)).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.len())
+    }
+}
+
+struct CharacterReader(u16);
+
+impl<'de> Deserializer<'de> for CharacterReader {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_u16(self.0)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        match char::from_u32(self.0.into()) {
+            Some(c) => visitor.visit_char(c),
+            None => Err(Failure::new("expected one character, found half of a surrogate pair: use `u16`")),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
+    }
+}
+
 pub(super) struct ListReader<'n, 'a> {
     /// Of an element.
     reader: ValueReader<'n, 'a>,
@@ -74,8 +134,9 @@ impl<'de> de::SeqAccess<'de> for ListReader<'_, '_> {
     type Error = Failure;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
-        self.reader.placed(memory::element::<T::Value>(self.left.len()).map_err(Failure::from))?;
+        let done = self.total - self.left.len();
         let Some(node) = self.left.next() else { return Ok(None) };
+        self.reader.placed(memory::element::<T::Value>(done, self.total).map_err(Failure::from))?;
         let reader = ValueReader { node, ..self.reader };
         match seed.deserialize(reader) {
             Ok(element) => Ok(Some(element)),

@@ -6,17 +6,20 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use super::ValueReader;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::mapper::REDISSON;
-use crate::jackson::node::{Is, Key, Node};
+use crate::jackson::node::{Is, Key, MAX_DIGITS, Node};
 use crate::jackson::value::{self, as_text};
 use crate::java::known_classes::{ClassKind, Scalar};
 use crate::java::path::Step;
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
+use crate::memory;
 
 pub(super) struct MapReader<'n, 'a, I> {
     /// Of a value.
     reader: ValueReader<'n, 'a>,
     left: I,
+    /// How many there are, and at most one more.
+    total: usize,
     value: Option<&'n Node<'a>>,
     /// How many entries were begun.
     begun: usize,
@@ -39,9 +42,10 @@ impl ValueReader<'_, '_> {
     }
 }
 
-impl<'n, 'a, I> MapReader<'n, 'a, I> {
+impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> MapReader<'n, 'a, I> {
     pub(super) fn new(reader: ValueReader<'n, 'a>, entries: I) -> Self {
-        Self { reader, left: entries, value: None, begun: 0 }
+        let total = entries.size_hint().1.unwrap_or_default();
+        Self { reader, left: entries, total, value: None, begun: 0 }
     }
 
     /// What is wrong with an entry, and where.
@@ -60,6 +64,7 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
         let Some((key, value)) = self.left.next() else { return Ok(None) };
+        self.reader.placed(memory::element::<K::Value>(self.begun, self.total).map_err(Failure::from))?;
         self.value = Some(value);
         self.begun += 1;
         seed.deserialize(KeyReader(key))
@@ -69,6 +74,7 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
         let Some(node) = self.value.take() else { return Err(Failure::new("a value without a key")) };
+        self.reader.placed(memory::element::<V::Value>(self.begun - 1, self.total).map_err(Failure::from))?;
         let reader = ValueReader { node, ..self.reader };
         seed.deserialize(reader).map_err(|failure| self.of_entry(failure, node.at, Step::Element))
     }
@@ -134,6 +140,12 @@ impl<'de> Deserializer<'de> for KeyReader<'_, '_> {
             Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
                 let ClassKind::Scalar(kind) = class.kind else { return Err(Failure::new("no key")) };
                 let key = match kind {
+                    Scalar::BigInteger | Scalar::BigDecimal if text.len() > MAX_DIGITS => {
+                        return Err(Failure::new(format!(
+                            "expected a number of at most {MAX_DIGITS} characters, found one of {}",
+                            text.len()
+                        )));
+                    }
                     // Values of these are numbers, and keys are not.
                     Scalar::BigInteger => text.parse().ok().map(crate::java::Value::BigInteger),
                     Scalar::BigDecimal => text.parse().ok().map(crate::java::Value::BigDecimal),

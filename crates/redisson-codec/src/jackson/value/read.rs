@@ -152,9 +152,11 @@ fn object_of(class: Option<&str>, entries: &[(Key<'_>, Node<'_>)], mapper: &Mapp
     let count = entries.len();
     // Where the class is in front, a property of this name is like any other.
     let inside = class.is_none() && mapper.typing.is_property();
+    // Those of a map, since the names of properties are texts.
+    let has_numbers = entries.iter().any(|(key, _)| matches!(key, Key::Number(_)));
     let (found, entries) = split_class(entries, inside);
     let class = class.or(found.map(|(class, _)| class)).unwrap_or_default();
-    if is_map(class) {
+    if is_map(class) || has_numbers {
         let entries = all(entries, count, |(key, value)| {
             let key = match key {
                 Key::Text(key) => Value::String(key.to_string()),

@@ -9,32 +9,59 @@ use crate::jackson::format::{Format, Group};
 use crate::jackson::mapper::{Mapper, Typing};
 use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, MAX_DIGITS, Node, beyond_depth};
 use crate::jackson::times;
-use crate::jackson::write::{CLASS, Written, enum_set_class, refused};
+use crate::jackson::write::{CLASS, Written, enum_set_class, refused, text_of};
 use crate::java::known_classes::{Scalar, known};
 use crate::java::{Array, Classed, Constant, Object, Value};
 use crate::number::{java_float, java_text};
 use crate::shown::shown;
 
 /// A map's key, as Jackson prints it.
-pub(in crate::jackson) fn key(value: &Value) -> Option<Key<'_>> {
+pub(in crate::jackson) fn key(value: &Value) -> Outcome<Key<'_>> {
     let text = match value {
-        Value::Long(key) => return Some(Key::Number(*key)),
-        Value::Integer(key) => return Some(Key::Number((*key).into())),
-        Value::String(text) => return Some(Key::Text(Cow::Borrowed(text))),
+        Value::Long(key) => return Ok(Key::Number(*key)),
+        Value::Integer(key) => return Ok(Key::Number((*key).into())),
+        Value::String(text) => return Ok(Key::Text(Cow::Borrowed(text))),
         Value::Boolean(key) => key.to_string(),
         Value::Byte(key) => key.to_string(),
         Value::Short(key) => key.to_string(),
-        Value::Character(key) => char::from_u32((*key).into())?.to_string(),
+        Value::Character(key) => text_of(&[*key])?,
         Value::Float(key) => java_float(*key),
         Value::Double(key) => java_text(*key),
-        Value::BigInteger(key) => key.to_string(),
-        Value::BigDecimal(key) => key.to_string(),
+        Value::BigInteger(_) | Value::BigDecimal(_) => digits(value)?,
         Value::Uuid(key) => key.to_string(),
         Value::Text(text) if !is_time(&text.class) => text.text.clone(),
-        Value::Enum(constant) => name(&constant.constant).ok()?.to_owned(),
-        _ => return None,
+        Value::Enum(constant) => name(&constant.constant)?.to_owned(),
+        _ => return Err(no_key()),
     };
-    Some(Key::Text(text.into()))
+    Ok(Key::Text(text.into()))
+}
+
+pub(in crate::jackson) fn no_key() -> Failure {
+    Failure::new("a map's key is text, a number, a boolean, an enum or a UUID")
+}
+
+/// Refuses a big number that Jackson would not read.
+fn check_digits(value: &Value) -> Outcome<()> {
+    let big = match value {
+        Value::BigInteger(value) => value,
+        Value::BigDecimal(value) => value.unscaled(),
+        _ => return Ok(()),
+    };
+    match big.as_be_bytes().len() {
+        ..=MAX_BIG_BYTES => Ok(()),
+        _ => Err(beyond_digits()),
+    }
+}
+
+fn beyond_digits() -> Failure {
+    Failure::new(format!("a number of more than {MAX_DIGITS} digits is more than Jackson reads"))
+}
+
+/// A big number as a map's key.
+fn digits(value: &Value) -> Outcome<String> {
+    check_digits(value)?;
+    let text = value.to_string();
+    if text.len() > MAX_DIGITS { Err(beyond_digits()) } else { Ok(text) }
 }
 
 fn name(constant: &Constant) -> Outcome<&str> {
@@ -254,14 +281,14 @@ impl<F: Format> TreeWriter<'_, F> {
     }
 
     fn fields(&mut self, object: &Object) -> Outcome<()> {
-        let key = |name| Some(Key::Text(Cow::Borrowed(name)));
+        let key = |name| Ok(Key::Text(Cow::Borrowed(name)));
         self.object(&object.class, object.fields.iter().map(|(name, value)| (key(&name[..]), value)))
     }
 
     fn object<'v>(
         &mut self,
         class: &str,
-        fields: impl ExactSizeIterator<Item = (Option<Key<'v>>, &'v Value)>,
+        fields: impl ExactSizeIterator<Item = (Outcome<Key<'v>>, &'v Value)>,
     ) -> Outcome<()> {
         let typing = if class.is_empty() { Typing::Nowhere } else { self.mapper.typing };
         let count = fields.len() + usize::from(typing.is_property());
@@ -272,12 +299,7 @@ impl<F: Format> TreeWriter<'_, F> {
                     F::text(writer.out, class);
                 }
                 for (key, value) in fields {
-                    let Some(key) = key else {
-                        return Err(Failure::new(
-                            "a map's key is text, a number, a boolean, an enum or a UUID",
-                        ));
-                    };
-                    key.write::<F>(writer.out);
+                    key?.write::<F>(writer.out);
                     // Redisson writes a null only where an annotation wants it, but then the payload has it
                     // again.
                     writer.value(value, true, Group::Bare)?;
@@ -300,16 +322,7 @@ impl<F: Format> TreeWriter<'_, F> {
     }
 
     fn without_class(&mut self, value: &Value) -> Outcome<()> {
-        let big = match value {
-            Value::BigInteger(value) => Some(value),
-            Value::BigDecimal(value) => Some(value.unscaled()),
-            _ => None,
-        };
-        if big.is_some_and(|big| big.as_be_bytes().len() > MAX_BIG_BYTES) {
-            return Err(Failure::new(format!(
-                "a number of more than {MAX_DIGITS} digits is more than Jackson reads"
-            )));
-        }
+        check_digits(value)?;
         self.bare(value).unwrap_or_else(|| Err(no_text(value, self.mapper)))
     }
 
@@ -318,13 +331,13 @@ impl<F: Format> TreeWriter<'_, F> {
         let Array { class, elements } = array;
         let content = class.trim_start_matches('[');
         let primitive = class.len() - content.len() == 1 && is_primitive(content);
+        let no_element = || Failure::new(format!("no element of {}", shown(class)));
         if &class[..] == "[C" {
-            let text = elements.iter().filter_map(|element| bare(element, self.mapper));
-            let text = text.filter_map(|is| match is {
-                Is::Text(text) => Some(text),
-                _ => None,
+            let units = elements.iter().map(|element| match element {
+                Value::Character(unit) => Ok(*unit),
+                _ => Err(no_element()),
             });
-            let text: String = text.collect();
+            let text = text_of(&units.collect::<Outcome<Vec<_>>>()?)?;
             let write = |writer: &mut Self| {
                 F::text(writer.out, &text);
                 Ok(Written::Value)
@@ -337,7 +350,7 @@ impl<F: Format> TreeWriter<'_, F> {
                     F::next(writer.out);
                     match bare(element, writer.mapper) {
                         Some(is) => writer.node(is),
-                        None => Err(Failure::new(format!("no element of {}", shown(class)))),
+                        None => Err(no_element()),
                     }
                 })
             }),

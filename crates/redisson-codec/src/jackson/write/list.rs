@@ -3,7 +3,7 @@
 use serde::ser::{self, Serialize, Serializer};
 
 use super::plan::SiteId;
-use super::{ValueWriter, Written, one_unit, unit};
+use super::{ValueWriter, Written, text_of, unit};
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::format::{Format, Group, OpenGroup};
 use crate::java::path::Step;
@@ -23,7 +23,7 @@ enum ListKind {
     /// All in one value.
     Bytes(Vec<u8>),
     /// The same, of characters.
-    Text(String),
+    Text(Vec<u16>),
 }
 
 impl<'w, F: Format> ListWriter<'w, F> {
@@ -48,7 +48,7 @@ impl<'w, F: Format> ListWriter<'w, F> {
     }
 
     pub(super) fn text(place: ValueWriter<'w, F>) -> Self {
-        Self { place, kind: ListKind::Text(String::new()) }
+        Self { place, kind: ListKind::Text(Vec::new()) }
     }
 }
 
@@ -72,7 +72,7 @@ impl<F: Format> ser::SerializeSeq for ListWriter<'_, F> {
                 *count += 1;
             }
             ListKind::Bytes(bytes) => bytes.push(value.serialize(ByteWriter)?),
-            ListKind::Text(text) => text.push(value.serialize(CharacterWriter)?),
+            ListKind::Text(units) => units.push(value.serialize(CharacterWriter)?),
         }
         Ok(())
     }
@@ -90,7 +90,10 @@ impl<F: Format> ser::SerializeSeq for ListWriter<'_, F> {
                 Ok(Written::Value)
             }
             ListKind::Bytes(bytes) => self.place.serialize_bytes(&bytes),
-            ListKind::Text(text) => self.place.declared(|out| F::text(out, &text)),
+            ListKind::Text(units) => {
+                let text = text_of(&units)?;
+                self.place.declared(|out| F::text(out, &text))
+            }
         }
     }
 }
@@ -131,20 +134,20 @@ fn no_character() -> Failure {
 }
 
 impl Serializer for CharacterWriter {
-    fn serialize_u16(self, value: u16) -> Outcome<char> {
+    fn serialize_u16(self, value: u16) -> Outcome<u16> {
+        Ok(value)
+    }
+
+    fn serialize_char(self, value: char) -> Outcome<u16> {
         unit(value)
     }
 
-    fn serialize_char(self, value: char) -> Outcome<char> {
-        one_unit(value)
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, inside: &T) -> Outcome<char> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, inside: &T) -> Outcome<u16> {
         inside.serialize(self)
     }
 
     refuse! {
-        type Ok = char;
+        type Ok = u16;
         type Error = Failure;
         no_character() => bool i8 i16 i32 i64 u8 u32 u64 f32 f64 str bytes none some unit unit_struct
             unit_variant newtype_variant

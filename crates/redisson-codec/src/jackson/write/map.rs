@@ -7,10 +7,10 @@ use serde::ser::{self, Serialize, Serializer};
 
 use super::object::levels;
 use super::plan::SiteId;
-use super::{ValueWriter, Written};
+use super::{ValueWriter, Written, text_of, unit};
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::format::{Format, Group, OpenGroup};
-use crate::jackson::value;
+use crate::jackson::value::{self, no_key};
 use crate::java::path::Step;
 use crate::java::refuse::refuse;
 use crate::java::type_hint::{TypeHint, type_hint};
@@ -140,10 +140,6 @@ impl<F: Format> KeyWriter<'_, F> {
     }
 }
 
-fn no_key() -> Failure {
-    Failure::new("a map's key is text, a number, a boolean, an enum or a UUID")
-}
-
 impl<F: Format> Serializer for KeyWriter<'_, F> {
     fn serialize_bool(self, value: bool) -> Outcome<()> {
         self.key(value)
@@ -167,7 +163,7 @@ impl<F: Format> Serializer for KeyWriter<'_, F> {
     }
 
     fn serialize_u16(self, value: u16) -> Outcome<()> {
-        self.key(char::from_u32(value.into()).ok_or_else(no_key)?)
+        self.serialize_str(&text_of(&[value])?)
     }
 
     fn serialize_f32(self, value: f32) -> Outcome<()> {
@@ -179,7 +175,7 @@ impl<F: Format> Serializer for KeyWriter<'_, F> {
     }
 
     fn serialize_char(self, value: char) -> Outcome<()> {
-        self.key(value)
+        self.serialize_u16(unit(value)?)
     }
 
     fn serialize_str(self, value: &str) -> Outcome<()> {
@@ -199,7 +195,7 @@ impl<F: Format> Serializer for KeyWriter<'_, F> {
         match type_hint(name) {
             Some(TypeHint::Value | TypeHint::Class(_)) => match value_slot::capture(inside) {
                 Some(value) => {
-                    value::key(&value).ok_or_else(no_key)?.write::<F>(self.out);
+                    value::key(&value)?.write::<F>(self.out);
                     Ok(())
                 }
                 None => inside.serialize(self),

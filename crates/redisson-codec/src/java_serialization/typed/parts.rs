@@ -54,7 +54,8 @@ impl<'de, E: Error> MapAccess<'de> for Fields<'_, E> {
 /// The elements of a list, set or array.
 pub(super) enum Elements<'a, E> {
     Bytes(std::vec::IntoIter<u8>),
-    Values(Typed<'a, E>, NodeId, std::vec::IntoIter<Value>),
+    /// And how many there are.
+    Values(Typed<'a, E>, NodeId, std::vec::IntoIter<Value>, usize),
 }
 
 impl<'a, E: Error> Elements<'a, E> {
@@ -85,7 +86,8 @@ impl<'a, E: Error> Elements<'a, E> {
                 return Err(place);
             }
         };
-        Ok(Elements::Values(place, element, elements.into_iter()))
+        let total = elements.len();
+        Ok(Elements::Values(place, element, elements.into_iter(), total))
     }
 }
 
@@ -97,9 +99,10 @@ impl<'de, E: Error> SeqAccess<'de> for Elements<'_, E> {
             Elements::Bytes(bytes) => {
                 bytes.next().map(|byte| seed.deserialize(Byte(byte, PhantomData))).transpose()
             }
-            Elements::Values(place, node, values) => {
-                memory::element::<T::Value>(values.len()).map_err(E::custom)?;
+            Elements::Values(place, node, values, total) => {
+                let done = *total - values.len();
                 let Some(value) = values.next() else { return Ok(None) };
+                memory::element::<T::Value>(done, *total).map_err(E::custom)?;
                 seed.deserialize(place.inside(*node, value)).map(Some)
             }
         }
@@ -108,7 +111,7 @@ impl<'de, E: Error> SeqAccess<'de> for Elements<'_, E> {
     fn size_hint(&self) -> Option<usize> {
         match self {
             Elements::Bytes(bytes) => Some(bytes.len()),
-            Elements::Values(_, _, values) => Some(values.len()),
+            Elements::Values(_, _, values, _) => Some(values.len()),
         }
     }
 }
@@ -138,6 +141,8 @@ pub(super) struct Entries<'a, E> {
     place: Typed<'a, E>,
     nodes: (NodeId, NodeId),
     entries: std::vec::IntoIter<(Value, Value)>,
+    /// How many there are.
+    total: usize,
     value: Option<Value>,
 }
 
@@ -152,7 +157,8 @@ impl<'a, E: Error> Entries<'a, E> {
                     || map.class == place.shape.class_name(place.node) =>
             {
                 let nodes = (*key, *value);
-                Ok(Self { place, nodes, entries: map.entries.into_iter(), value: None })
+                let total = map.entries.len();
+                Ok(Self { place, nodes, entries: map.entries.into_iter(), total, value: None })
             }
             (_, value) => {
                 place.value = value;
@@ -166,14 +172,17 @@ impl<'de, E: Error> MapAccess<'de> for Entries<'_, E> {
     type Error = E;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, E> {
-        memory::element::<(K::Value, K::Value)>(self.entries.len()).map_err(E::custom)?;
+        let done = self.total - self.entries.len();
         let Some((key, value)) = self.entries.next() else { return Ok(None) };
+        memory::element::<K::Value>(done, self.total).map_err(E::custom)?;
         self.value = Some(value);
         seed.deserialize(self.place.inside(self.nodes.0, key)).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, E> {
         let Some(value) = self.value.take() else { return Err(super::changed()) };
+        let done = self.total - self.entries.len() - 1;
+        memory::element::<T::Value>(done, self.total).map_err(E::custom)?;
         seed.deserialize(self.place.inside(self.nodes.1, value))
     }
 

@@ -38,7 +38,7 @@ impl<'de> SeqAccess<'de> for &mut ListReader<'_, '_, 'de> {
                 if self.left == 0 {
                     return Ok(None);
                 }
-                memory::element::<T::Value>(self.left)?;
+                memory::element::<T::Value>(self.total - self.left, self.total)?;
                 self.left -= 1;
                 let start = self.place.reader.input.at;
                 let (node, prefix, generic) = (*node, *prefix, self.place.generic);

@@ -28,8 +28,7 @@ impl<'de> MapAccess<'de> for &mut MapReader<'_, '_, 'de> {
         if self.left == 0 {
             return Ok(None);
         }
-        // The value is about as large.
-        memory::element::<(K::Value, K::Value)>(self.left)?;
+        memory::element::<K::Value>(self.total - self.left, self.total)?;
         self.left -= 1;
         let ((node, prefix), generic) = (self.key, self.place.generic);
         let start = self.place.reader.input.at;
@@ -47,11 +46,12 @@ impl<'de> MapAccess<'de> for &mut MapReader<'_, '_, 'de> {
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
+        let at = (self.total - self.left).saturating_sub(1);
+        memory::element::<T::Value>(at, self.total)?;
         let ((node, prefix), generic) = (self.value, self.place.generic);
         let mut read = seed.deserialize(self.place.inner(node, prefix, generic));
         if let Err(failure) = &mut read {
-            let step = Step::Element((self.total - self.left).saturating_sub(1));
-            failure.path().enter(self.place.reader.shape, node, step);
+            failure.path().enter(self.place.reader.shape, node, Step::Element(at));
         }
         read
     }
