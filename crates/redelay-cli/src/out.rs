@@ -12,6 +12,7 @@ use crate::human;
 use crate::table::{self, Cell, Column};
 
 /// The output of a command.
+#[derive(Clone)]
 pub(crate) struct Out {
     /// Whether it is JSON.
     pub(crate) is_json: bool,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use futures::future::ready;
 use futures::{Stream, TryStreamExt};
-use redelay::inspector::{Overview, Queues, Unknown, matches};
+use redelay::inspector::{Inspector, Overview, Queues, Unknown, matches};
 
 use crate::connect::Session;
 use crate::failure::Failure;
@@ -32,6 +32,15 @@ impl Wanted {
             }
         }
         Self { names, patterns }
+    }
+
+    /// Finds the queues that one of the patterns means, among others if there are several patterns.
+    pub(crate) fn search(&self, inspector: &Inspector) -> Queues {
+        match &self.patterns[..] {
+            // It asks nothing about the keys of other queues, which the user may not be granted.
+            [pattern] => inspector.queues(pattern),
+            _ => inspector.queues("*"),
+        }
     }
 
     /// Those of the queues that are found that are meant.

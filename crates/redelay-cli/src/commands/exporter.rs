@@ -4,6 +4,7 @@ mod gauges;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,9 @@ struct Exporter {
     prefix: Bytes,
     found: Mutex<Found>,
     interval: Duration,
+    /// Whether the last look has failed, which was said.
+    is_failing: AtomicBool,
+    out: Out,
     /// The last answer. A request that comes while it is being made waits for it.
     last: AsyncMutex<Option<(Instant, Bytes)>>,
 }
@@ -58,9 +62,13 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
         prefix: session.name(b""),
         found: Mutex::default(),
         interval: exporting.interval,
+        is_failing: AtomicBool::new(false),
+        out: out.clone(),
         last: AsyncMutex::default(),
     });
     let (found, not_searched) = find(&session.inspector, &wanted, most).await?;
+    // A right that every look needs is named at once.
+    session.inspector.overview(&found.names.iter().collect::<Vec<_>>()).await?;
     exporter.set(found);
     not_searched.iter().for_each(|why| out.note(why));
     let line = format!("{} · metrics at http://{address}/metrics", servers.line());
@@ -71,7 +79,7 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
     }
     let never = tokio::select! {
         never = http::serve(listener, pages(&exporter)) => never,
-        end = search(&exporter, &wanted, most, exporting.search, out) => end?,
+        end = search(&exporter, &wanted, most, exporting.search) => end?,
     };
     match never {}
 }
@@ -96,8 +104,8 @@ async fn search(
     wanted: &Wanted,
     most: usize,
     every: Duration,
-    out: &Out,
 ) -> Result<Infallible, Failure> {
+    let out = &exporter.out;
     let mut is_failing = false;
     loop {
         tokio::time::sleep(every).await;
@@ -130,7 +138,7 @@ async fn find(
     most: usize,
 ) -> Result<(Found, Option<String>), Failure> {
     let mut found = Found::default();
-    let mut queues = inspector.queues("*");
+    let mut queues = wanted.search(inspector);
     let mut names = stream::iter(wanted.names.clone()).map(Ok).boxed_local();
     if !wanted.patterns.is_empty() {
         names = names.chain(wanted.of(&mut queues)).boxed_local();
@@ -167,7 +175,14 @@ impl Exporter {
         let Found { names, left_out } = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let names: Vec<Bytes> = names.into_iter().collect();
         let (overviews, is_up) = futures::join!(self.inspector.overview(&names), self.is_up());
-        let overviews = overviews.unwrap_or_default();
+        let is_up = is_up && overviews.is_ok();
+        let was_failing = self.is_failing.swap(overviews.is_err(), Ordering::Relaxed);
+        let overviews = overviews.unwrap_or_else(|error| {
+            if !was_failing {
+                self.out.note(&Failure::from(error).to_string());
+            }
+            Vec::new()
+        });
         let queues = stream::iter(overviews)
             .map(|overview| self.of_queue(overview))
             .buffered(AT_A_TIME)

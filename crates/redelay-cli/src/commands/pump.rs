@@ -93,7 +93,7 @@ async fn search(
     found: &mpsc::Sender<Found>,
 ) -> Result<Infallible, Failure> {
     while !wanted.patterns.is_empty() {
-        let mut queues = inspector.queues("*");
+        let mut queues = wanted.search(inspector);
         let end = {
             let mut batches = std::pin::pin!(wanted.of(&mut queues).try_chunks(BATCH));
             loop {

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 
 use redelay_fixture::{Program, Proxy, Server, until};
 
-use super::{LONG, fill, page, redelay};
+use super::{LONG, at, fill, page, redelay};
 
 pub(super) fn exporter(url: &str, timeout: &str, words: &[&str]) -> Program {
     let words: Vec<&str> =
@@ -199,4 +199,41 @@ fn an_address_that_is_taken_is_named() {
     assert!(said.contains(&format!("{address} cannot be listened at")), "{said}");
     let said = redelay(&server, ["pump", "--health", &address]).failed(2);
     assert!(said.contains("cannot be listened at"), "{said}");
+}
+
+#[test]
+fn queues_of_others_are_not_known_and_end_nothing() {
+    let server = Server::start();
+    let url = super::pumping::with_queues_of_others(&server);
+    for patterns in [&["shop:*"][..], &["shop:*", "sh?p:*"], &["*"]] {
+        let values = values(&exporter(&url, LONG, patterns));
+        let counted: Vec<_> = values.keys().filter(|key| key.starts_with("redelay_queue_pending{")).collect();
+        assert_eq!(counted, ["redelay_queue_pending{queue=\"shop:orders\"}"], "{values:?}");
+        assert_eq!(values["redelay_up"], 1.0);
+    }
+}
+
+/// Without it, no number of a queue can be told.
+#[test]
+fn a_right_that_every_look_needs_is_named() {
+    let server = Server::start();
+    server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "1", "x"]);
+    let words = ["ACL", "SETUSER", "looks", "on", ">secret", "~*"];
+    server.cmd(words.into_iter().chain(super::rights::LOOKING.split(' ')));
+    let url = server.url().replace("redis://", "redis://looks:secret@");
+    let program = exporter(&url, LONG, &["--interval=1ms"]);
+    until("it is up", || values(&program)["redelay_up"] == 1.0);
+    server.cmd(["ACL", "SETUSER", "looks", "-time"]);
+    until("it is down", || {
+        let values = values(&program);
+        values["redelay_up"] == 0.0 && !values.keys().any(|key| key.starts_with("redelay_queue_"))
+    });
+    let refused = server.errors("NOPERM");
+    until("it looks again", || !values(&program).is_empty() && server.errors("NOPERM") > refused);
+    let output = program.output();
+    assert_eq!(output.matches("the missing right: +time").count(), 1, "{output}");
+    let refused = at(&url, ["exporter", "--listen=127.0.0.1:0"]).failed(4);
+    assert!(refused.contains("the missing right: +time"), "{refused}");
+    server.cmd(["ACL", "SETUSER", "looks", "+time"]);
+    until("it is up again", || values(&program).contains_key("redelay_queue_overdue{queue=\"q\"}"));
 }

@@ -368,3 +368,42 @@ fn a_queue_that_is_refused_does_not_end_the_others() {
     let said = at(&url, ["pump", "--once", "--json", "bad"]).failed(4);
     assert!(said.contains("~*, or a pattern of the keys"), "{said}");
 }
+
+/// Each queue has an entry that is due. The user of the URL may access the keys of `shop:orders` alone.
+pub(super) fn with_queues_of_others(server: &Server) -> String {
+    server.cmd(["ACL", "SETUSER", "shop", "on", ">secret", "&*", "~*shop*", "+@all"]);
+    offer(server, b"billing", b"7", "1");
+    offer(server, b"shop:orders", b"7", "1");
+    server.url().replace("redis://", "redis://shop:secret@")
+}
+
+#[test]
+fn queues_of_others_do_not_end_a_pump_with_patterns() {
+    let server = Server::start();
+    let url = with_queues_of_others(&server);
+    assert!(at(&url, ["pump", "--once", "shop:*"]).ok().ends_with("moved 1 entry of 1 queue\n"));
+    let several = at(&url, ["pump", "--once", "shop:*", "sh?p:*"]).ok();
+    assert!(several.ends_with("moved 0 entries of 0 queues\n"), "{several}");
+    for (count, words) in [&["shop:*"][..], &["shop:*", "sh?p:*"], &["*"]].into_iter().enumerate() {
+        server.cmd(["CONFIG", "RESETSTAT"]);
+        let words = [&["--search=100ms", "--health=127.0.0.1:0"], words].concat();
+        let program = pump_at(&url, &words);
+        offer(&server, b"shop:orders", b"7", "1");
+        until("it is moved", || server.list("shop:orders").len() == count + 2);
+        let searched = || health(&program).is_some_and(|(_, health)| health["searched"] == true);
+        until("it has searched", searched);
+        match words.last() {
+            // It is asked for, and reported.
+            Some(&"*") => until("it says so", || {
+                program.output().contains("transfer of queue `billing`: NOPERM")
+                    && health(&program).is_some_and(|(status, _)| status == 503)
+            }),
+            Some(&"shop:*") => assert_eq!(server.errors("NOPERM"), 0, "nothing of others is asked for"),
+            _ => assert!(!program.output().contains("billing"), "{}", program.output()),
+        }
+        program.terminate();
+        assert_eq!(exit_code(&program), Some(0), "{}", program.output());
+    }
+    let said = at(&url, ["pump", "--once", "--json"]);
+    assert!(said.code == 4 && said.err.contains("`billing`"), "{}{}", said.out, said.err);
+}

@@ -114,7 +114,11 @@ impl Look {
 impl Collector for Look {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let of_itself = [
-            ("redelay_up", "1 if all servers have answered", f64::from(u8::from(self.is_up))),
+            (
+                "redelay_up",
+                "1 if all servers have answered, and have shown their queues",
+                f64::from(u8::from(self.is_up)),
+            ),
             (
                 "redelay_exporter_scrape_duration_seconds",
                 "How long the last look at the queues has taken",

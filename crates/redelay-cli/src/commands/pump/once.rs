@@ -91,7 +91,7 @@ async fn find(
     out: &Out,
 ) -> Result<Option<Failure>, Failure> {
     let mut failure = None;
-    let mut search = session.inspector.queues("*");
+    let mut search = wanted.search(&session.inspector);
     let mut batches = Box::pin(wanted.of(&mut search).try_chunks(BATCH));
     while let Some(batch) = batches.try_next().await.map_err(|error| Failure::from(error.1))? {
         for (queue, twin) in look(&session.inspector, &batch).await? {
