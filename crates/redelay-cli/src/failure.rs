@@ -80,9 +80,11 @@ impl From<Error> for Failure {
                 Some(right) => Self::Refused(format!("{text}; the missing right: {right}")),
                 None => Self::Negative(text),
             },
-            // Of sentinels: another one may still accept it.
+            // Of one server or sentinel of several: another one may still accept it.
             ErrorKind::Unavailable if ["NOAUTH ", "WRONGPASS "].iter().any(|words| text.contains(words)) => {
-                Self::Refused(format!("{text} A profile has it as sentinel_password_command"))
+                let of_sentinels = text.contains("do they need credentials of their own");
+                let where_it_is = " A profile has it as sentinel_password_command";
+                Self::Refused(text + if of_sentinels { where_it_is } else { "" })
             }
             ErrorKind::Unavailable | ErrorKind::OutcomeUnknown | ErrorKind::Tls | ErrorKind::Closed => {
                 Self::NoConnection(text)

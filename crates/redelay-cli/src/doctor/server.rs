@@ -167,15 +167,16 @@ pub(crate) fn sentinels(sentinels: &[Sentinel]) -> Vec<(String, Finding)> {
         let is_refused = |what| sentinel.unknown.iter().any(|unknown| unknown.what == what);
         if let Some(silence) = silence {
             found.push(finding(format!("does not answer: {}", silence.why)));
-        } else if is_refused("master") {
-            let refused: Vec<Refused> = sentinel.unknown.iter().take(1).filter_map(Refused::of).collect();
-            found.extend(
-                super::finding::unknown(&refused).into_iter().map(|finding| (address.clone(), finding)),
-            );
-        } else if sentinel.master.is_none() {
+        } else if sentinel.master.is_none() && !is_refused("master") {
+            // So it has no answer to the other question.
             found.push(finding("knows no master of this name".into()));
-        } else if sentinel.has_quorum == Some(false) {
-            found.push(finding("is not in touch with enough others to replace the master".into()));
+        } else {
+            let refused: Vec<Refused> = sentinel.unknown.iter().filter_map(Refused::of).collect();
+            let unknown = super::finding::unknown(&refused);
+            found.extend(unknown.into_iter().map(|finding| (address.clone(), finding)));
+            if sentinel.has_quorum == Some(false) {
+                found.push(finding("is not in touch with enough others to replace the master".into()));
+            }
         }
     }
     let named: BTreeSet<&String> = sentinels.iter().filter_map(|sentinel| sentinel.master.as_ref()).collect();

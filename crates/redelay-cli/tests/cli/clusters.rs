@@ -244,3 +244,15 @@ fn a_pump_and_an_exporter_go_on_with_the_servers_that_answer() {
         super::page(&pump, "its health is at http://", "/health").is_some_and(|(status, _)| status == 200)
     });
 }
+
+#[test]
+fn a_wrong_password_of_one_server_is_none_of_sentinels() {
+    let (cluster, names) = cluster();
+    for (server, password) in cluster.servers().iter().zip([">another", ">secret", ">secret"]) {
+        server.cmd(["ACL", "SETUSER", "looks", "on", password, "~*", "+@all"]);
+    }
+    let url = cluster.url().replace("://", "://looks:secret@");
+    let due = patiently(&url, TIMEOUT, &["due", &names[0]]);
+    assert_eq!((due.code, &*due.out), (4, ""), "{}", due.err);
+    assert!(due.err.contains("WRONGPASS") && !due.err.contains("sentinel"), "{}", due.err);
+}

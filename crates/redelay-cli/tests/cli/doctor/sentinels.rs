@@ -118,3 +118,27 @@ fn sentinels_have_passwords_of_their_own() {
     let refused: Vec<_> = findings.iter().filter(|finding| finding["code"] == "S15").collect();
     assert!(refused.iter().any(|finding| finding["severity"] == "unknown"), "{}{}", doctor.out, doctor.err);
 }
+
+#[test]
+fn what_a_sentinel_refuses_is_unknown() {
+    let all = Sentinels::start();
+    if all.sentinel(0).version().major < 7 {
+        // Such a server takes away whole commands only.
+        return;
+    }
+    add_sound(all.master(), "orders");
+    for right in ["ckquorum", "get-master-addr-by-name"] {
+        all.sentinel(1).cmd(["ACL", "SETUSER", "default", &format!("-sentinel|{right}")]);
+        let named = format!(
+            "sentinels: unknown: the user may not run SENTINEL {} (+sentinel|{right})",
+            right.to_uppercase()
+        );
+        // On a busy machine, another one may not answer in time.
+        until("it is said", || {
+            let findings = found(&all.url());
+            let of_right = |finding: &Value| finding["severity"] == "unknown" && finding["text"] == *named;
+            texts(&findings).len() == 1 && of_right(&findings[0])
+        });
+        all.sentinel(1).cmd(["ACL", "SETUSER", "default", &format!("+sentinel|{right}")]);
+    }
+}
