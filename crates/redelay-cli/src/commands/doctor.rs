@@ -19,10 +19,11 @@ use crate::doctor::report::{self, Reported, Subject};
 use crate::doctor::walk::{Walk, hash_of};
 use crate::doctor::{self, pending, server};
 use crate::escape;
-use crate::failure::{self, Failure};
+use crate::failure::Failure;
 use crate::human;
 use crate::out::Out;
 use crate::state;
+use crate::wanted::twin;
 
 /// The pauses between the looks: Redisson repeats a transfer that has failed after 5 s.
 const BETWEEN: [Duration; 2] = [Duration::from_millis(2_200), Duration::from_millis(3_800)];
@@ -201,8 +202,8 @@ impl Doctor {
         let overviews = self.session.inspector.overview(names).await?;
         let all: HashSet<&Bytes> = names.iter().collect();
         let is_second = |name: &Bytes| {
-            let inner = name.strip_prefix(b"{").and_then(|name| name.strip_suffix(b"}"));
-            inner.is_some_and(|inner| all.contains(&Bytes::copy_from_slice(inner)))
+            let twin = twin(name).filter(|_| name.starts_with(b"{"));
+            twin.is_some_and(|twin| all.contains(&twin))
         };
         stream::iter(overviews)
             .map(async |overview| {
@@ -307,7 +308,7 @@ impl Doctor {
                 let reader = self.session.reader(&overview).await?;
                 look.codecs = reader.found().to_vec();
                 if let Some(why) = &reader.refusal {
-                    refused.extend(Refused::new("codecs", why, failure::missing_right(why)));
+                    refused.extend(Refused::new("codecs", why));
                 }
                 if let Some((base, _)) = pending::split(&name) {
                     let number = known(&mut refused, "partitions", inspector.partitions(base).await)?;
@@ -326,20 +327,21 @@ impl Doctor {
         let inspector = &self.session.inspector;
         let mut walk = Walk::default();
         // First the set: what is transferred meanwhile is in neither.
-        let pending = async |after| known(refused, "walk", inspector.pending(name, after, PAGE).await);
+        let pending = async |after, most| known(refused, "walk", inspector.pending(name, after, most).await);
         let has_all_pending = pages(pending, |page: &[PendingEntry]| {
             page.iter().for_each(|entry| walk.add_pending(&entry.score, &entry.entry));
             walk.is_full()
         })
         .await?;
-        walk.turn();
-        let listed = async |after| known(refused, "entries", inspector.entries(name, after, PAGE).await);
+        walk.turn(has_all_pending);
+        let listed =
+            async |after, most| known(refused, "entries", inspector.entries(name, after, most).await);
         let has_all_listed = pages(listed, |page: &[ListedEntry]| {
             page.iter().for_each(|entry| walk.add_listed(&entry.entry, entry.score.is_some()));
             walk.is_full()
         })
         .await?;
-        walk.turn();
+        walk.turn(has_all_listed);
         walk.is_complete = has_all_pending && has_all_listed;
         Ok(walk)
     }
@@ -354,7 +356,7 @@ impl Doctor {
         let left = match self.session.inspector.leftovers().await {
             // The queues of the other servers are looked at nevertheless.
             Err(error) if error.kind() == ErrorKind::Unavailable && self.servers.len() > 1 => {
-                refused.extend(Refused::new("leftovers", &error.to_string(), None));
+                refused.extend(Refused::new("leftovers", &error.to_string()));
                 None
             }
             left => known(&mut refused, "leftovers", left)?,
@@ -400,7 +402,7 @@ impl Doctor {
 /// Reads page by page, with pauses, until `add` says that it has enough. Returns whether it has read to the
 /// end: not if a page is refused.
 async fn pages<R>(
-    mut read: impl AsyncFnMut(Option<Cursor>) -> Result<Option<Vec<R>>, Failure>,
+    mut read: impl AsyncFnMut(Option<Cursor>, usize) -> Result<Option<Vec<R>>, Failure>,
     mut add: impl FnMut(&[R]) -> bool,
 ) -> Result<bool, Failure>
 where
@@ -408,14 +410,14 @@ where
 {
     let mut after = None;
     loop {
-        let Some(page) = read(after).await? else { return Ok(false) };
+        let Some(page) = read(after, PAGE).await? else { return Ok(false) };
         let has_enough = add(&page);
         // A queue may grow as fast as it is read.
         let Some(last) = page.last().filter(|_| page.len() >= PAGE) else { return Ok(true) };
         after = Some(Cursor::from(last));
         sleep(PAUSE).await;
         if has_enough {
-            return Ok(false);
+            return Ok(read(after, 1).await?.is_some_and(|more| more.is_empty()));
         }
     }
 }
@@ -429,8 +431,7 @@ fn known<T>(refused: &mut Vec<Refused>, what: &str, answer: Result<T, Error>) ->
     match answer {
         Ok(known) => Ok(Some(known)),
         Err(error) if error.kind() == ErrorKind::Refused => {
-            let why = error.to_string();
-            refused.extend(Refused::new(what, &why, failure::missing_right(&why)));
+            refused.extend(Refused::new(what, &error.to_string()));
             Ok(None)
         }
         Err(error) => Err(error.into()),

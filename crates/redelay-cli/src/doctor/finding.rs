@@ -103,27 +103,30 @@ pub(crate) fn agreed(mut looks: Vec<Vec<Finding>>) -> Judgement {
 
 /// Findings of what was refused: one for each missing right, or for each of the server's words.
 pub(crate) fn unknown(refused: &[Refused]) -> Vec<Finding> {
-    let mut grouped: BTreeMap<(&Option<String>, &str), BTreeSet<Code>> = BTreeMap::new();
+    // The server's words differ from call to call.
+    let mut grouped: BTreeMap<&str, (&Refused, BTreeSet<Code>)> = BTreeMap::new();
     for refused in refused {
-        grouped.entry((&refused.right, &refused.why)).or_default().insert(refused.code);
+        let cause = refused.right.as_ref().unwrap_or(&refused.why);
+        grouped.entry(cause).or_insert((refused, BTreeSet::new())).1.insert(refused.code);
     }
-    let finding = |((right, why), codes): ((&Option<String>, &str), BTreeSet<Code>)| {
+    let finding = |(first, codes): (&Refused, BTreeSet<Code>)| {
         let mut codes = codes.into_iter();
         let code = codes.next()?;
         let others: Vec<String> = codes.map(|code| code.to_string()).collect();
         let others =
             if others.is_empty() { String::new() } else { format!(", and with it {}", others.join(", ")) };
-        let why = match right {
-            Some(right) => {
+        let why = match &first.right {
+            Some(right) if right.starts_with('+') => {
                 let command = right.trim_start_matches('+').replace('|', " ").to_uppercase();
                 format!("the user may not run {command} ({right})")
             }
-            None => why.to_owned(),
+            Some(right) => format!("{}; the missing right: {right}", first.why),
+            None => first.why.clone(),
         };
         let text = format!("{}: unknown{others}: {why}", code.row().title);
         Some(Finding::unknown(code, text))
     };
-    grouped.into_iter().filter_map(finding).collect()
+    grouped.into_values().filter_map(finding).collect()
 }
 
 #[cfg(test)]
@@ -186,5 +189,12 @@ mod tests {
             ]
         );
         assert!(found.iter().all(|finding| finding.severity == Severity::Unknown));
+        let of_keys = |code, why: &str| Refused { why: why.into(), ..refused(code, "~*") };
+        let found = unknown(&[of_keys(Code::Q12, "NOPERM"), of_keys(Code::Q01, "it failed: NOPERM")]);
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(
+            finding.text,
+            "no client transfers: unknown, and with it Q12: NOPERM; the missing right: ~*"
+        );
     }
 }

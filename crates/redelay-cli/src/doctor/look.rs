@@ -3,6 +3,8 @@
 use redelay::codec::detect::Verdict;
 use redelay::inspector::{Details, Orphans, Overview, QueueKey, Unknown};
 
+use crate::failure::missing_right;
+
 use super::codes::Code;
 use super::walk::Walk;
 
@@ -45,13 +47,14 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// `None` for a key of another type, which is a finding itself.
-    pub(crate) fn new(what: &str, why: &str, right: Option<String>) -> Option<Self> {
-        let refused = Self { code: depends_on(what), why: why.to_owned(), right };
+    pub(crate) fn new(what: &str, why: &str) -> Option<Self> {
+        let refused = Self { code: depends_on(what), why: why.to_owned(), right: missing_right(why) };
         (!why.contains("WRONGTYPE")).then_some(refused)
     }
 
     pub(crate) fn of(unknown: &Unknown) -> Option<Self> {
-        Self::new(&unknown.what, &unknown.why, unknown.permission.clone())
+        let refused = Self::new(&unknown.what, &unknown.why)?;
+        Some(Self { right: unknown.permission.clone().or(refused.right), ..refused })
     }
 }
 

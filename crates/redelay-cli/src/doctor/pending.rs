@@ -27,13 +27,13 @@ pub(crate) fn findings(look: &Look) -> Vec<Finding> {
     found.extend(gone(look));
     found.extend(ready(look));
     found.extend(partition(look));
+    found.extend(full(look));
     if !look.is_second_of_two {
         found.extend(shared(look));
         found.extend(still(look));
         found.extend(pairs(look));
         found.extend(formats(look));
         found.extend(times(look));
-        found.extend(full(look));
     }
     let (set, list) = (look.key("timeout set"), look.key("ordered list"));
     let tag = of_tag(&look.overview.name);
@@ -322,6 +322,14 @@ mod tests {
             (split(b"orders"), split(b"orders#"), split(b"orders#x"), split(b"a#+1")),
             (None, None, None, None)
         );
+    }
+
+    #[test]
+    fn each_of_two_names_has_its_own_limit() {
+        let overview = state::known(|queue| (queue.pending, queue.max_pending) = (Some(1), Some(1)));
+        let look = Look { overview, is_second_of_two: true, ..Look::default() };
+        let codes: Vec<_> = findings(&look).iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [Code::Q44]);
     }
 
     #[test]

@@ -55,9 +55,9 @@ impl Walk {
         self.count >= ENTRIES || self.bytes >= BYTES
     }
 
-    /// Begins with the other key, or ends.
-    pub(crate) fn turn(&mut self) {
-        self.is_cut |= self.is_full();
+    /// Begins with the other key, or ends. `has_all` says whether this one was read to its end.
+    pub(crate) fn turn(&mut self, has_all: bool) {
+        self.is_cut |= self.is_full() && !has_all;
         (self.count, self.bytes) = (0, 0);
     }
 
@@ -132,7 +132,7 @@ mod tests {
         for entry in [HELLO, b"both", b"set only"] {
             walk.add_pending("7", entry);
         }
-        walk.turn();
+        walk.turn(true);
         for (entry, is_in_set) in [(HELLO, true), (b"both", true), (b"list only", false), (HELLO, true)] {
             walk.add_listed(entry, is_in_set);
         }
@@ -154,7 +154,10 @@ mod tests {
         let mut walk = Walk::default();
         walk.add_listed(&vec![0; BYTES], true);
         assert!(walk.is_full());
-        walk.turn();
-        assert!(!walk.is_full());
+        walk.turn(true);
+        assert!(!walk.is_full() && !walk.is_cut, "there is no more");
+        walk.add_pending("7", &vec![0; BYTES]);
+        walk.turn(false);
+        assert!(walk.is_cut);
     }
 }

@@ -232,3 +232,44 @@ fn people_get_a_table_and_the_exit_code() {
     assert!(absent.code == 1 && absent.err.contains("there is no queue `nowhere`"), "{}", absent.err);
     assert!(absent.out.contains("I Q27") && absent.out.contains("1 queue: "), "{}", absent.out);
 }
+
+/// Their last page has as many entries as are read at a time, or more bytes than are read.
+#[test]
+fn a_queue_that_is_read_to_its_end_is_not_too_long() {
+    let server = sound();
+    let fill = "for n = 1, tonumber(ARGV[2]) do
+            local entry = '\\5' .. string.format('%05d', n) .. struct.pack('<L', 2 + ARGV[3])
+                .. '\\3' .. string.rep('h', ARGV[3]) .. '\\239'
+            redis.call('ZADD', KEYS[1], ARGV[1] + n, entry)
+            redis.call('RPUSH', KEYS[2], entry)
+        end";
+    let due = (now() + super::HOUR).to_string();
+    for (queue, count, length) in [
+        ("many", "10000", "4"),
+        ("large", "900", "20000"),
+        ("more", "10001", "4"),
+        ("larger", "1001", "20000"),
+    ] {
+        server.cmd(["EVAL", fill, "2", &set(queue), &list(queue), &due, count, length]);
+    }
+    let found = codes(&doctor(&server.url(), &[]));
+    assert_eq!(found, ["larger", "more"].map(|queue| (queue.to_owned(), vec!["Q43".to_owned()])).into());
+}
+
+#[test]
+fn only_twins_share_their_pending_keys() {
+    let server = sound();
+    server.cmd([b"RPUSH", "{q}".as_bytes(), &text("hello")]);
+    add_sound(&server, "{q}");
+    add(&server, "{{q}}", -5, &entry("a", &text("hello")));
+    let found = codes(&doctor(&server.url(), &["{q}", "{{q}}"]));
+    assert_eq!(found, BTreeMap::from([("{{q}}".to_owned(), vec!["Q11".to_owned()])]));
+    // Limits are those of each name.
+    server.cmd([b"RPUSH", "q".as_bytes(), &text("hello")]);
+    server.cmd(["HSET", "redelay:control::{q}", "max_pending", "1"]);
+    let found = codes(&doctor(&server.url(), &["q", "{q}"]));
+    assert_eq!(
+        found,
+        [("q", "Q19"), ("{q}", "Q44")].map(|(q, code)| (q.to_owned(), vec![code.to_owned()])).into()
+    );
+}

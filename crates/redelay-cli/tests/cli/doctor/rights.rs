@@ -106,3 +106,14 @@ fn a_healthy_queue_of_which_nothing_is_known_is_not_called_healthy() {
     assert!(ran.out.contains("(+zcount)") && ran.out.contains("unknown. It took"), "{}", ran.out);
     assert!(!ran.out.contains("nothing is wrong"), "{}", ran.out);
 }
+
+#[test]
+fn a_queue_whose_keys_are_refused_has_one_unknown_finding() {
+    let server = sound();
+    super::add_sound(&server, "orders");
+    let findings = doctor(&looking(&server, &["resetkeys", "~*mails*", "+config|get"]), &["orders"]);
+    let texts: Vec<_> = findings.iter().map(|finding| finding["text"].as_str().unwrap()).collect();
+    assert_eq!(texts.len(), 1, "{texts:#?}");
+    assert!(texts[0].contains(": unknown, and with it Q") && texts[0].contains("NOPERM"), "{texts:#?}");
+    assert!(texts[0].ends_with("; the missing right: ~*, or a pattern of the keys"), "{texts:#?}");
+}
