@@ -63,15 +63,22 @@ impl Inspector {
         let members = look.members(&names, None, usize::MAX).await?.into_iter();
         let named: BTreeMap<_, _> = members.map(|named| (named.member, named.score)).collect();
         let is_behind = |name: &Bytes| after.as_ref().is_none_or(|after| name > after);
-        let named: Vec<_> = named.into_iter().filter(|(name, _)| is_behind(name)).take(max).collect();
-        let fields: Vec<_> = named.iter().map(|(name, _)| name.clone()).collect();
-        let contents = look.all_values(&records, &fields).await?;
-        let schedules = named.into_iter().zip(contents).filter_map(|((name, score), bytes)| {
-            let named = Named::new(name, score, bytes);
-            let state = named.state().transpose()?;
-            Some((named.name, state))
-        });
-        let schedules: Vec<_> = schedules.collect();
+        let mut named = named.into_iter().filter(|(name, _)| is_behind(name));
+        let mut schedules = Vec::new();
+        while schedules.len() < max {
+            let some: Vec<_> = named.by_ref().take(max - schedules.len()).collect();
+            if some.is_empty() {
+                break;
+            }
+            let fields: Vec<_> = some.iter().map(|(name, _)| name.clone()).collect();
+            let contents = look.all_values(&records, &fields).await?;
+            schedules.extend(some.into_iter().zip(contents).filter_map(|((name, score), bytes)| {
+                // Without a record, it is none.
+                let named = Named::new(name, score, bytes);
+                let state = named.state().transpose()?;
+                Some((named.name, state))
+            }));
+        }
         let runs = schedules.iter().filter_map(|(name, state)| run_of(name, &state.as_ref().ok()?.record));
         let running = look.unfinished(&runs.collect::<Vec<_>>()).await?;
         let mut read = Vec::with_capacity(schedules.len());

@@ -565,6 +565,21 @@ async fn the_queues_of_a_cluster() {
     drop(handles);
 }
 
+/// A name may be left alone, as a record was deleted by hand.
+#[tokio::test]
+async fn names_without_a_schedule_end_no_page() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    server.cmd(["ZADD", "redelay:schedules:{q}", "1", "a", "1", "b", "1", "c", "1", "d", "1", "e"]);
+    for name in ["b", "d"] {
+        server.cmd(["HSET", "redelay:schedule-records:{q}", name, "every 3600000\n\npayload"]);
+    }
+    let inspector = client.inspector();
+    let read = soon(inspector.schedules("q", None, 2)).await.unwrap();
+    assert_eq!(read.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["b", "d"]);
+    assert_eq!(pages!(inspector, schedules, 1).len(), 2);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cursor_of_something_else_is_refused() {
     let server = Server::start();
