@@ -519,8 +519,9 @@ impl<T: 'static> PartitionedQueue<T> {
     }
 
     /// The stats of all partitions together: numbers are sums, `is_paused` says whether all are paused,
-    /// `next_due_in` is that of the next entry overall, and `overdue_for` that of the oldest. `server` is
-    /// empty if the partitions are on several servers.
+    /// `next_due_in` is that of the next entry overall, and `overdue_for` that of the oldest. While the
+    /// transfers of some partitions fail, `last_error` and `last_transfer_ago` are theirs. `server` is empty
+    /// if the partitions are on several servers.
     ///
     /// # Errors
     /// As [`BlockingQueue::stats`].

@@ -162,7 +162,7 @@ impl Counts {
 
     /// The last error, unless a transfer has succeeded after it.
     fn failure(&self) -> Option<LastError> {
-        self.last_error().filter(|error| self.last_transfer_ago().is_none_or(|last| last >= error.ago))
+        self.last_error().filter(|error| error.lasts(self.last_transfer_ago()))
     }
 }
 

@@ -154,6 +154,17 @@ pub struct QueueStats {
 impl QueueStats {
     /// Those of two queues together.
     pub(crate) fn and(self, other: Self) -> Self {
+        let (last_transfer_ago, last_error) = match (self.is_failing(), other.is_failing()) {
+            (true, false) => (self.last_transfer_ago, self.last_error),
+            (false, true) => (other.last_transfer_ago, other.last_error),
+            _ => (
+                earlier(self.last_transfer_ago, other.last_transfer_ago),
+                match (self.last_error, other.last_error) {
+                    (Some(one), Some(other)) => Some(if one.ago <= other.ago { one } else { other }),
+                    (one, other) => one.or(other),
+                },
+            ),
+        };
         let both = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
         Self {
             server: if self.server == other.server { self.server } else { String::new() },
@@ -171,18 +182,19 @@ impl QueueStats {
             transferring: self.transferring && other.transferring,
             takers: self.takers + other.takers,
             transfers: self.transfers + other.transfers,
-            last_transfer_ago: earlier(self.last_transfer_ago, other.last_transfer_ago),
+            last_transfer_ago,
             failed_transfers: self.failed_transfers + other.failed_transfers,
             stalled_transfers: self.stalled_transfers + other.stalled_transfers,
             transferred: self.transferred + other.transferred,
             empty_transfers: self.empty_transfers + other.empty_transfers,
             lateness: self.lateness.and(other.lateness),
             quarantined_by_this_client: self.quarantined_by_this_client + other.quarantined_by_this_client,
-            last_error: match (self.last_error, other.last_error) {
-                (Some(one), Some(other)) => Some(if one.ago <= other.ago { one } else { other }),
-                (one, other) => one.or(other),
-            },
+            last_error,
         }
+    }
+
+    fn is_failing(&self) -> bool {
+        self.last_error.as_ref().is_some_and(|error| error.lasts(self.last_transfer_ago))
     }
 }
 
@@ -344,6 +356,13 @@ pub struct LastError {
     pub ago: Duration,
 }
 
+impl LastError {
+    /// Whether no transfer has succeeded after it, if this is one of a transfer.
+    pub(super) fn lasts(&self, last_transfer_ago: Option<Duration>) -> bool {
+        last_transfer_ago.is_none_or(|last| last >= self.ago)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,5 +377,31 @@ mod tests {
         assert_eq!(json["overdue_for_ms"], serde_json::Value::Null);
         assert_eq!(json["last_error"]["ago_ms"], 2000.0);
         assert_eq!(serde_json::to_value(ClientStats::default()).unwrap()["transferring_queues"], 0);
+    }
+
+    #[test]
+    fn a_problem_of_one_partition_is_not_over_in_the_sum() {
+        // Of each partition: how many seconds ago its last error and its last transfer were.
+        let sum = |partitions: &[(Option<u64>, Option<u64>)]| {
+            let stats = partitions.iter().map(|(failed, transferred)| QueueStats {
+                last_error: failed.map(|ago| LastError { message: ago.to_string(), ago: seconds(ago) }),
+                last_transfer_ago: transferred.map(seconds),
+                ..QueueStats::default()
+            });
+            let sum = stats.reduce(QueueStats::and).expect("a partition");
+            (sum.last_error.map(|error| error.ago.as_secs()), sum.last_transfer_ago.map(|ago| ago.as_secs()))
+        };
+        let (works, failed, fails, never) =
+            ((None, Some(1)), (Some(3), Some(2)), (Some(5), Some(60)), (Some(7), None));
+        assert_eq!(sum(&[works, failed]), (Some(3), Some(1)));
+        for partitions in [[works, failed, fails], [fails, works, failed], [failed, fails, works]] {
+            assert_eq!(sum(&partitions), fails, "{partitions:?}");
+        }
+        assert_eq!(sum(&[failed, never, works]), never);
+        assert_eq!(sum(&[fails, never]), fails);
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
     }
 }
