@@ -45,6 +45,8 @@ pub(super) struct Handshake {
     pub(super) name: ServerName<'static>,
     /// Whether the caller has given the name, and not only a URL.
     is_given: bool,
+    /// Whether the system's root certificates are not trusted.
+    has_only_given_roots: bool,
     /// Why some of the system's root certificates are missing.
     missing_roots: Option<String>,
 }
@@ -69,9 +71,13 @@ pub(super) fn configure(
         refuse(&format!("the server name `{name}` for TLS is neither a DNS name nor an IP address"))
     })?;
     let (client_config, missing_roots) = options.client_config()?;
-    let is_given = options.server_name.is_some();
-    let handshake = Handshake { config: Arc::new(client_config), name, is_given, missing_roots };
-    Ok(Some(handshake))
+    Ok(Some(Handshake {
+        config: Arc::new(client_config),
+        name,
+        is_given: options.server_name.is_some(),
+        has_only_given_roots: options.only_these_roots,
+        missing_roots,
+    }))
 }
 
 fn refuse(why: &str) -> ConnectError {
@@ -127,9 +133,13 @@ impl TlsOptions {
         }
         if store.is_empty() {
             let problem = problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
+            let others = match self.only_these_roots {
+                true => "",
+                false => "install the system's, name a file in SSL_CERT_FILE, or ",
+            };
             return Err(refuse(&format!(
-                "no root certificates were found{problem}, so no server could be trusted; install the \
-                system's, name a file in SSL_CERT_FILE, or use Tls::root_certificate_pem"
+                "no root certificates were found{problem}, so no server could be trusted; {others}use \
+                Tls::root_certificate_pem"
             )));
         }
         Ok((store, problem))
@@ -181,10 +191,15 @@ impl Handshake {
     /// What went wrong in a handshake, and what to do about it.
     pub(super) fn explain(&self, error: &TlsError) -> String {
         let is_unknown = matches!(error, TlsError::InvalidCertificate(CertificateError::UnknownIssuer));
+        let others = match is_unknown && !self.has_only_given_roots {
+            true => ", or name its file in SSL_CERT_FILE",
+            false => "",
+        };
+        let explained = format!("{}{others}", explain(error));
         match self.missing_roots.as_ref().filter(|_| is_unknown) {
-            None => explain(error),
+            None => explained,
             Some(why) => {
-                format!("{}. Not all of the system's root certificates were found: {why}", explain(error))
+                format!("{explained}. Not all of the system's root certificates were found: {why}")
             }
         }
     }
@@ -195,8 +210,7 @@ fn explain(error: &TlsError) -> String {
     let (what, then) = match error {
         TlsError::InvalidCertificate(Of::UnknownIssuer) => (
             "the server's certificate is signed by an authority that is not trusted here".to_owned(),
-            "add the authority's certificate with ClientBuilder::tls (Tls::root_certificate_pem), or name \
-            its file in SSL_CERT_FILE",
+            "add the authority's certificate with ClientBuilder::tls (Tls::root_certificate_pem)",
         ),
         TlsError::InvalidCertificate(Of::Expired | Of::ExpiredContext { .. }) => (
             "the server's certificate has expired".to_owned(),
@@ -262,7 +276,7 @@ mod tests {
             (root("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "cannot be used"),
             (
                 TlsOptions { only_these_roots: true, ..TlsOptions::default() },
-                "no root certificates were found",
+                "no root certificates were found, so no server could be trusted; use Tls::root_certificate_pem",
             ),
         ];
         for (options, part) in rows {

@@ -192,6 +192,9 @@ async fn a_private_authority() {
         let parts = ["an authority that is not trusted", "root_certificate_pem", "SSL_CERT_FILE"];
         is_of_tls(&refused(localhost(port, tls), &parts).await);
     }
+    let only = Tls::new().root_certificate_pem(certificates.read("other.pem")).only_these_roots();
+    let error = refused(localhost(port, only), &["an authority that is not trusted"]).await;
+    assert!(!error.to_string().contains("SSL_CERT_FILE"), "it is not read: {error}");
 }
 
 #[tokio::test]
