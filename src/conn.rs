@@ -30,8 +30,9 @@
 //!
 //! And against its properties: a dropped future of a command is no cancellation, so a pop is awaited by a
 //! task that is never dropped; `SubscriberClient` is not used, since its empty SUBSCRIBE shifts replies;
-//! scripts are not reloaded by the library, since it hangs beside a blocking pop; an array that begins with
-//! `message` or the like is taken for an announcement, see `scripts`.
+//! scripts are not reloaded by the library, since it hangs beside a blocking pop; a connection that stays
+//! silent is aborted, since the library reconnects only when it has sent what it is sending; an array that
+//! begins with `message` or the like is taken for an announcement, see `scripts`.
 
 mod address;
 mod call;
@@ -96,7 +97,7 @@ pub(crate) use connect_error::ConnectError;
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use info::{field, product};
 pub(crate) use link::Link;
-pub(crate) use op_error::{Cause, OpError, line_of, without_position};
+pub(crate) use op_error::{Cause, OpError, is_forbidden, line_of, without_position};
 pub(crate) use options::{Options, Replicas, Settings};
 pub(crate) use reply::Reply;
 pub(crate) use sentinel::Opinion;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::codec::CodecError;
-use crate::conn::{Cause, ConnectError, OpError};
+use crate::conn::{Cause, ConnectError, OpError, is_forbidden};
 
 /// The error of every call: what was attempted, on which queue, why it failed, and what to do next.
 ///
@@ -302,8 +302,15 @@ impl Error {
                 Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
             }
             OpError::Unconfirmed(cause) => {
+                let (why, then) = match cause.is_missing_command() {
+                    true => (
+                        format!("cannot ask its replicas ({cause})"),
+                        "`ClientBuilder::replicas` requires EVAL and WAIT: see docs/deployment.md#writes-that-replicas-confirm",
+                    ),
+                    false => (cause.to_string(), "Let more replicas follow it, or ask for fewer"),
+                };
                 let reason = format!(
-                    "the server has executed the call, but {cause}: if that server fails now, its effect may be lost. Let more replicas follow it, or ask for fewer"
+                    "the server has executed the call, but {why}: if that server fails now, its effect may be lost. {then}"
                 );
                 Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
             }
@@ -333,10 +340,7 @@ impl Error {
 
     /// The error of what the server refuses.
     fn refused(attempt: impl Into<String>, why: &str) -> Self {
-        // Where a script lacks a permission, Redis 6.2 says it in the second way, and Valkey in the third.
-        let ways = ["NOPERM", "The user executing the script", "ACL failure"];
-        let is_permission = ways.iter().any(|words| why.contains(words));
-        let more = if is_permission { "; see ACL LOG, and docs/deployment.md#permissions" } else { "" };
+        let more = if is_forbidden(why) { "; see ACL LOG, and docs/deployment.md#permissions" } else { "" };
         Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}{more}"))
     }
 

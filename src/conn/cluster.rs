@@ -262,8 +262,9 @@ impl Following {
         let shared = self.shared.for_another_server();
         let options = self.options.at(address);
         // Fails only if the library refuses the options, with which the first connection was made.
-        let begin = || Link::begin(&options, Purpose::Commands, &shared).ok();
-        let commands = Commands::new(begin()?, options.replicas.and_then(|_| begin()), &options);
+        let begin = |options: &Options| Link::begin(options, Purpose::Commands, &shared).ok();
+        let confirming = options.of_confirmations().and_then(|options| begin(&options));
+        let commands = Commands::new(begin(&options)?, confirming, &options);
         self.ids += 1;
         let link = Arc::downgrade(&commands.link);
         let asking = ask_again_and_again(link, address.clone(), self.answers.clone());

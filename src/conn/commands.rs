@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use futures::future::{OptionFuture, join};
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 use super::confirmations::Confirmations;
 use super::purpose::Purpose;
 use super::shared::Shared;
-use super::slot::Slot;
 use super::{ConnectError, Link, Options};
 
 /// The connection for commands, and the one on which replicas confirm writes, if they are to do that.
@@ -19,23 +19,24 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// Connects to the server, again and again until the connect timeout has passed.
-    pub(super) async fn open(options: &Options, shared: &Shared) -> Result<Self, ConnectError> {
-        let link = Link::open(options, Purpose::Commands, shared).await?;
-        let confirming = match options.replicas {
-            Some(_) => {
-                let lead = shared.lead(Slot::ANY);
-                Some(Link::open_once(options, Purpose::Commands, shared, lead).await?)
-            }
+    /// Connects to the server, again and again until the deadline.
+    pub(super) async fn open(
+        options: &Options,
+        shared: &Shared,
+        deadline: Instant,
+    ) -> Result<Self, ConnectError> {
+        let link = Link::open(options, Purpose::Commands, shared, deadline).await?;
+        let confirming = match options.of_confirmations() {
+            Some(options) => Some(Link::open(&options, Purpose::Commands, shared, deadline).await?),
             None => None,
         };
         Ok(Self::new(link, confirming, options))
     }
 
     pub(super) fn new(link: Arc<Link>, confirming: Option<Arc<Link>>, options: &Options) -> Self {
-        let confirmations = confirming.zip(options.replicas).map(|(link, replicas)| {
-            Confirmations::new(link, replicas, options.command_timeout, Handle::current())
-        });
+        let confirmations = confirming
+            .zip(options.replicas)
+            .map(|(link, replicas)| Confirmations::new(link, replicas, Handle::current()));
         Self { link, confirmations }
     }
 

@@ -28,8 +28,6 @@ const WRITE: &str = "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], '', '
 pub(super) struct Confirmations {
     link: Arc<Link>,
     replicas: Replicas,
-    /// How long `WAIT` may take, with its way there and back.
-    within: Duration,
     runtime: Handle,
     waiting: Mutex<Waiting>,
 }
@@ -59,18 +57,17 @@ pub(crate) struct Unconfirmed {
 }
 
 impl Confirmations {
-    pub(super) fn new(
-        link: Arc<Link>,
-        replicas: Replicas,
-        command_timeout: Duration,
-        runtime: Handle,
-    ) -> Arc<Self> {
-        let within = command_timeout.saturating_add(replicas.timeout);
-        Arc::new(Self { link, replicas, within, runtime, waiting: Mutex::default() })
+    pub(super) fn new(link: Arc<Link>, replicas: Replicas, runtime: Handle) -> Arc<Self> {
+        Arc::new(Self { link, replicas, runtime, waiting: Mutex::default() })
     }
 
     pub(super) fn link(&self) -> &Link {
         &self.link
+    }
+
+    /// How long `WAIT` may take, with its way there and back.
+    fn within(&self) -> Duration {
+        self.link.command_timeout()
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -107,11 +104,9 @@ impl Confirmations {
         let wait = Command::new("WAIT").number(count).number(timeout.as_millis());
         let write = Command::new("EVAL").arg(WRITE).number(1).arg(keys.confirmed());
         // Nothing may come between the two commands.
-        tokio::time::timeout(self.within, self.link.in_use())
-            .await
-            .map_err(|_| self.link.no_connection())??;
-        let (written, reached) =
-            join(self.link.call(&write, self.within), self.link.call(&wait, self.within)).await;
+        let within = self.within();
+        tokio::time::timeout(within, self.link.in_use()).await.map_err(|_| self.link.no_connection())??;
+        let (written, reached) = join(self.link.call(&write, within), self.link.call(&wait, within)).await;
         written?;
         let reached = reached?.into_int()?;
         if reached >= i64::from(count) {
@@ -145,7 +140,7 @@ impl Unconfirmed {
         }
         let begun = Instant::now();
         // Behind a `WAIT` that is on its way.
-        match timeout_at(deadline.min(begun + 2 * confirmations.within), confirmation).await {
+        match timeout_at(deadline.min(begun + 2 * confirmations.within()), confirmation).await {
             Ok(Ok((confirmed_in, confirmed))) if confirmed_in == Some(session) => {
                 // Whatever it says, the write was executed.
                 confirmed.map_err(|error| OpError::Unconfirmed(error.into_cause()))

@@ -33,13 +33,13 @@ impl Conn {
         let (servers, shared, sentinels) = match &options.lookup {
             Lookup::Url => {
                 let shared = Shared::new(None);
-                (Servers::One(Commands::open(&options, &shared).await?), shared, None)
+                (Servers::One(Commands::open(&options, &shared, deadline).await?), shared, None)
             }
             Lookup::Sentinels(group) => {
                 let master = Master::new(group.master.clone());
                 let shared = Shared::new(Some(master.topology().clone()));
                 let sentinels = sentinel::follow(group.clone(), master, &shared);
-                (Servers::One(Commands::open(&options, &shared).await?), shared, Some(sentinels))
+                (Servers::One(Commands::open(&options, &shared, deadline).await?), shared, Some(sentinels))
             }
             Lookup::Cluster(seeds) => {
                 let unknown = "the servers of the cluster are not known".to_owned();

@@ -112,11 +112,7 @@ pub(super) async fn handshake(
     ensure_master(server_role)?;
     let mut answers = Vec::with_capacity(replies.len());
     for (frame, expect) in replies.into_iter().zip(expect) {
-        answers.push(match expect.read(frame) {
-            Ok(reply) => Ok(reply),
-            Err(NoReply::Error(error)) => Err(error),
-            Err(why) => return Err(why.into()),
-        });
+        answers.push(answer(expect.read(frame))?);
     }
     let mut next = || answers.pop().expect("a reply for each command");
     // Without `CLIENT ID`, or without what it is for, a pop is not interrupted: it blocks for shorter.
@@ -130,18 +126,30 @@ pub(super) async fn handshake(
     // one stays.
     let of_client = next().ok().and_then(|info| info.into_bytes().ok());
     let peer = of_client.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
-    Ok(Answered { client_id, peer, info: info.into_iter().map(text).collect() })
+    Ok(Answered { client_id, peer, info: info.into_iter().map(text).collect::<Result<_, _>>()? })
 }
 
-/// A section of `INFO`. A user may lack the permission to ask.
-fn text(info: Frame) -> String {
-    let bytes = Reply::of_frame(info).ok().and_then(|info| info.into_bytes().ok()).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+/// The answer to one of the commands. The server may lack the command, or the user the permission; but what
+/// it refuses for now is no answer: the connection would be without it as long as it lasts.
+fn answer(reply: Result<Reply, NoReply>) -> Result<Result<Reply, OpError>, OpError> {
+    match reply {
+        Ok(reply) => Ok(Ok(reply)),
+        Err(NoReply::Error(error)) if !error.is_not_executed() => Ok(Err(error)),
+        Err(why) => Err(why.into()),
+    }
 }
 
-/// Returns an error if the server says that it is no master. A user may lack the permission to ask.
+/// A section of `INFO`.
+fn text(info: Frame) -> Result<String, OpError> {
+    let info = answer(Reply::of_frame(info))?;
+    let bytes = info.ok().and_then(|info| info.into_bytes().ok()).unwrap_or_default();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns an error if the server says that it is no master.
 fn ensure_master(role: Option<Frame>) -> Result<(), OpError> {
-    let Some(role) = role.and_then(|role| Reply::of_frame(role).ok()) else { return Ok(()) };
+    let Some(role) = role else { return Ok(()) };
+    let Ok(role) = answer(Reply::of_frame(role))? else { return Ok(()) };
     match role.into_array().ok().and_then(|role| role.into_iter().next()) {
         Some(Reply::Bytes(role)) if role != "master" => Err(OpError::NotExecuted(Cause::of_kind(
             ErrorKind::ConnectionAborted,
@@ -154,6 +162,18 @@ fn ensure_master(role: Option<Frame>) -> Result<(), OpError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_refused_for_now_is_no_answer() {
+        let refused = |why: &'static str| Frame::SimpleError { data: why.into(), attributes: None };
+        let busy = || refused("BUSY Redis is busy running a script");
+        assert!(answer(Reply::of_frame(busy())).is_err_and(|error| error.is_not_executed()));
+        assert!(text(busy()).is_err_and(|error| error.is_not_executed()));
+        assert!(ensure_master(Some(busy())).is_err_and(|error| error.is_not_executed()));
+        let forbidden = || refused("NOPERM this user has no permissions");
+        assert!(answer(Reply::of_frame(forbidden())).is_ok_and(|answer| answer.is_err()));
+        assert_eq!((text(forbidden()), ensure_master(Some(forbidden()))), (Ok(String::new()), Ok(())));
+    }
 
     #[test]
     fn peer_is_read_from_client_info() {

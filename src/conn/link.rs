@@ -419,6 +419,11 @@ impl Link {
         self.connection.address()
     }
 
+    /// How long a command may take, and the server be silent.
+    pub(super) fn command_timeout(&self) -> Duration {
+        self.command_timeout
+    }
+
     /// Follows the sessions from here on.
     pub(crate) fn sessions(&self) -> watch::Receiver<Option<Session>> {
         self.connection.sessions()

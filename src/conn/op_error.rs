@@ -206,6 +206,17 @@ pub(crate) fn line_of(message: &str) -> Option<usize> {
     rest[..digits].parse().ok()
 }
 
+/// Whether the user lacks a permission.
+pub(crate) fn is_forbidden(why: &str) -> bool {
+    // Where a script lacks it, Redis 6.2 says it in the second way, and Valkey in the third.
+    ["NOPERM", "The user executing the script", "ACL failure"].iter().any(|words| why.contains(words))
+}
+
+/// Whether the server lacks the command, or the user the permission. No retry helps.
+pub(super) fn is_missing_command(why: &str) -> bool {
+    is_forbidden(why) || begins_with(why, &["ERR unknown", "ERR Unknown"])
+}
+
 /// Whether the server refuses a command for the type of a key, which it does not name.
 pub(super) fn is_wrong_type(why: &str) -> bool {
     why.contains("WRONGTYPE Operation")
@@ -289,6 +300,11 @@ impl Cause {
     pub(super) fn is_closed(&self) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         matches!(self.io_kind(), Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
+    }
+
+    /// Whether the server lacks a command, or the user the permission. No retry helps.
+    pub(crate) fn is_missing_command(&self) -> bool {
+        self.is_of_server() && is_missing_command(&self.text)
     }
 
     /// Whether the server has said it.

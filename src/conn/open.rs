@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
 use super::establish::{NotEstablished, SOCKET_TIMEOUT, build, establish};
+use super::op_error::is_missing_command;
 use super::options::Lookup;
 use super::probe::probe;
 use super::purpose::Purpose;
@@ -29,14 +30,14 @@ const BUSY: &str = "the server answers, and does not accept the connection";
 pub(super) const SERVERS: &str = "are servers of a cluster running there, and reachable from here?";
 
 impl Link {
-    /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
-    /// What waiting does not fix (credentials, TLS) fails at once.
+    /// Connects, again and again until the deadline: a service may start before its server. What waiting does
+    /// not fix (credentials, TLS) fails at once.
     pub(super) async fn open(
         options: &Options,
         purpose: Purpose,
         shared: &Shared,
+        deadline: Instant,
     ) -> Result<Arc<Self>, ConnectError> {
-        let deadline = Instant::now() + options.connect_timeout;
         let mut pause = Duration::from_millis(20);
         let mut is_first = true;
         loop {
@@ -144,6 +145,9 @@ impl Link {
         match Supervisor::start(options, at, established, begun, purpose, shared.clone(), lead).await {
             Ok(supervisor) => Ok(Self::new(at, supervisor, purpose, shared.clone())),
             Err(OpError::Server(why)) => Err(refused(why)),
+            Err(OpError::NotExecuted(cause)) if cause.is_of_server() => {
+                Err(ConnectError::Failed(cause, BUSY))
+            }
             Err(OpError::NotExecuted(cause)) if at.is_led() => Err(ConnectError::Failed(cause, advice(at))),
             Err(error) => Err(examine(at, error.into_cause(), true, left()).await),
         }
@@ -195,7 +199,7 @@ fn refused(why: String) -> ConnectError {
         return ConnectError::Credentials(why);
     }
     // A limit or the protected mode may end.
-    if ["NOPERM", "ERR unknown", "ERR Unknown"].iter().any(|words| why.starts_with(words)) {
+    if is_missing_command(&why) {
         return ConnectError::Refused(why);
     }
     ConnectError::Failed(why.into(), BUSY)

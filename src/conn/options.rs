@@ -154,6 +154,13 @@ impl Options {
         }
     }
 
+    /// The same options, for the connection on which replicas confirm writes, if they are to do that. It is
+    /// silent for as long as they may take.
+    pub(super) fn of_confirmations(&self) -> Option<Self> {
+        let command_timeout = self.command_timeout.saturating_add(self.replicas?.timeout);
+        Some(Self { command_timeout, ..self.clone() })
+    }
+
     /// The same options, for this server.
     pub(super) fn at(&self, address: &Address) -> Self {
         let mut options = self.clone();

@@ -324,6 +324,7 @@ impl Supervisor {
         if self.purpose == Purpose::Commands && self.lead.is_none() {
             self.shared.demotion.leads_to(session);
         }
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.sessions.send_replace(Some(session));
         Ok(())
     }
@@ -349,7 +350,7 @@ impl Supervisor {
             }
             return;
         };
-        let is_unknown = matches!(error, OpError::Unknown(_));
+        let (is_unknown, is_silent) = (matches!(error, OpError::Unknown(_)), error.is_timeout());
         let is_refused = self.lead.is_some() || error.is_not_executed();
         self.report_loss(&error.into_cause());
         if (is_unnoticed || is_unknown || is_refused) && self.client.is_connected() {
@@ -359,7 +360,13 @@ impl Supervisor {
                 sleep(if self.lead.is_some() { NOT_MASTER } else { YOUNG }).await;
             }
             // Nothing else watches a connection before it has a session.
-            self.force_reconnection();
+            if is_silent {
+                // The library may still be sending a long command, and reconnects only after that. This ends
+                // it, and what is in flight.
+                self.connection.abort();
+            } else {
+                self.force_reconnection();
+            }
         }
     }
 

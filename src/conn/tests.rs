@@ -1,18 +1,23 @@
 //! What this module relies on in the client library, on a real server. The list is in the module's
 //! documentation.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::future::join_all;
-use redelay_fixture::{Proxy, Server, until_async};
+use redelay_fixture::{Proxy, Server, redis, until_async};
 use redelay_support::leap;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
 
 use bytes::Bytes;
 
 use super::*;
+use crate::wire::keys::Keys;
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -42,7 +47,10 @@ pub(super) fn shared() -> Shared {
 }
 
 async fn connect_within(url: &str, command_timeout: Duration) -> Conn {
-    let settings = Settings { command_timeout, ..settings(url) };
+    connect_with(Settings { command_timeout, ..settings(url) }).await
+}
+
+async fn connect_with(settings: Settings<'_>) -> Conn {
     soon(Conn::connect(Options::new(settings).expect("options"))).await.expect("a connection")
 }
 
@@ -137,6 +145,9 @@ async fn nothing_is_sent_for_a_caller_that_found_no_connection() {
     soon(link_of(&conn).connected()).await.unwrap();
     soon(conn.call(&Command::new("PING").idempotent())).await.unwrap();
     assert_eq!(server.command_calls("rpush"), 0);
+    // The next time that there is none has another reason.
+    let OpError::NotExecuted(cause) = link_of(&conn).no_connection() else { panic!("no connection") };
+    assert_eq!(cause.io_kind(), Some(io::ErrorKind::NotConnected), "{cause}");
 }
 
 /// Without a timeout of the library's own; and nil is an answer, not a timeout.
@@ -180,6 +191,85 @@ async fn a_forced_reconnection_ends_what_is_in_flight_and_begins_a_session() {
     assert_eq!(server.list("q").len(), 1);
 }
 
+/// The library does nothing else while it sends a command, for as long as that moves.
+#[tokio::test]
+async fn a_connection_that_takes_a_command_slowly_is_given_up() {
+    let server = Server::start();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let taken = Arc::new(AtomicUsize::new(0));
+    let _relay = AbortOnDropHandle::new(tokio::spawn(relay(listener, server.port(), taken.clone())));
+    let conn = connect(&url).await;
+    let link = link_of(&conn);
+    let before = link.session().unwrap();
+    // This would take minutes.
+    let long = push(vec![0; 32 << 20]);
+    let (pushed, after) = soon(futures::future::join(link.call(&long, LONGEST), async {
+        until_async("it is on its way", || async { taken.load(Relaxed) > 100_000 }).await;
+        link.reconnect();
+        link.connected().await.unwrap()
+    }))
+    .await;
+    assert!(matches!(pushed, Err(OpError::Unknown(_))), "{pushed:?}");
+    assert!(after.number > before.number);
+    soon(conn.call(&push("a"))).await.unwrap();
+    assert_eq!(server.list("q"), [b"a"]);
+}
+
+/// Forwards connections to the server, the first one slowly. Counts the bytes of commands.
+async fn relay(listener: TcpListener, port: u16, taken: Arc<AtomicUsize>) {
+    let mut is_slow = true;
+    loop {
+        let (client, _) = listener.accept().await.unwrap();
+        let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+            (client.into_split(), server.into_split());
+        let (is_slow, taken) = (std::mem::take(&mut is_slow), taken.clone());
+        let commands = async move {
+            let mut buffer = [0; 4096];
+            loop {
+                let length = from_client.read(&mut buffer).await?;
+                if length == 0 {
+                    return io::Result::Ok(());
+                }
+                to_server.write_all(&buffer[..length]).await?;
+                taken.fetch_add(length, Relaxed);
+                if is_slow {
+                    sleep(ms(20)).await;
+                }
+            }
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = commands => {}
+                _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
+            }
+        });
+    }
+}
+
+/// What it refuses for now is no command that it lacks: without them, pops would be shorter, for example.
+#[tokio::test]
+async fn a_server_that_is_busy_is_asked_again() {
+    // The library would not connect with a `PING`, but it does with `AUTH`.
+    let server = Server::builder().password("secret").config("lua-time-limit 10").start();
+    let proxy = Proxy::start(server.port());
+    let conn = connect(&format!("redis://:secret@127.0.0.1:{}", proxy.port())).await;
+    let mut beside = server.redis();
+    let script =
+        std::thread::spawn(move || redis::cmd("EVAL").arg("while true do end").arg(0).exec(&mut beside));
+    let is_busy = |error: redis::RedisError| error.to_string().contains("BUSY");
+    until_async("it is busy", || async { server.try_cmd(["PING"]).is_err_and(is_busy) }).await;
+    proxy.cut();
+    let why = || link_of(&conn).no_connection().to_string();
+    until_async("the handshake is refused", || async { why().contains("BUSY") }).await;
+    assert!(link_of(&conn).session().is_none());
+    server.cmd(["SCRIPT", "KILL"]);
+    let session = soon(link_of(&conn).connected()).await.unwrap();
+    assert!(session.client_id.is_some());
+    assert!(script.join().unwrap().is_err(), "it was killed");
+}
+
 #[tokio::test]
 async fn a_connection_that_is_killed_comes_back_by_itself() {
     let server = Server::start();
@@ -201,6 +291,49 @@ async fn dropping_a_link_closes_its_connection() {
     until_async("both are there", || async { server.clients_named("conn") == 2 }).await;
     drop(link);
     until_async("one is left", || async { server.clients_named("conn") == 1 }).await;
+}
+
+const REPLICAS: Option<Replicas> = Some(Replicas { count: 1, timeout: Duration::from_secs(5) });
+
+/// A `WAIT` has no answer for as long as replicas may take, and the connection is not silent for too long.
+#[tokio::test]
+async fn a_connection_on_which_replicas_are_awaited_is_kept() {
+    let server = Server::start();
+    let conn = connect_with(Settings { replicas: REPLICAS, ..settings(&server.url()) }).await;
+    let Servers::One(Commands { confirmations: Some(confirmations), .. }) = &conn.base.servers else {
+        panic!("a connection for confirmations")
+    };
+    let before = confirmations.link().session().unwrap();
+    let unconfirmed = conn.before_write(&Keys::new("q"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let (confirmed, ()) = soon(futures::future::join(conn.confirm(unconfirmed, deadline), async {
+        until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+        leap(Duration::from_secs(6)).await;
+        sleep(ms(20)).await;
+        // As if it took until now.
+        server.cmd(["CLIENT", "UNBLOCK", &before.client_id.unwrap().to_string()]);
+    }))
+    .await;
+    let Err(OpError::Unconfirmed(why)) = confirmed else { panic!("{confirmed:?}") };
+    assert!(why.to_string().starts_with("0 of 1 replicas"), "{why}");
+    assert_eq!(confirmations.link().session(), Some(before));
+}
+
+/// A server may refuse the second connection for a moment.
+#[tokio::test]
+async fn the_connection_for_confirmations_is_tried_again() {
+    let server = Server::start();
+    // With this one, there is room for one more.
+    let beside = RefCell::new(server.redis());
+    let ask =
+        |words: &[&str]| redis::cmd(words[0]).arg(&words[1..]).query::<String>(&mut beside.borrow_mut());
+    ask(&["CONFIG", "SET", "maxclients", "2"]).unwrap();
+    let options = Options::new(Settings { replicas: REPLICAS, ..settings(&server.url()) }).unwrap();
+    let connecting = tokio::spawn(Conn::connect(options));
+    let is_refused = || async { !ask(&["INFO", "stats"]).unwrap().contains("rejected_connections:0") };
+    until_async("the second one is refused", is_refused).await;
+    ask(&["CONFIG", "SET", "maxclients", "100"]).unwrap();
+    soon(connecting).await.unwrap().expect("a connection");
 }
 
 /// What an error is about is asked for in the caller's time; a little later only if the server answers.

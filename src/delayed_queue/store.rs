@@ -173,6 +173,8 @@ impl Store {
             };
             match &error {
                 OpError::NotExecuted(_) => {}
+                // It is executed, and no retry will be confirmed.
+                OpError::Unconfirmed(why) if why.is_missing_command() => return Err(error),
                 OpError::Unknown(_) => {
                     if lost.is_none() {
                         deadline = Instant::now() + self.conn.command_timeout();

@@ -88,6 +88,30 @@ async fn commands_that_were_renamed() {
     }
 }
 
+/// A write is executed, and no retry of it would be confirmed: the error says at once what is missing.
+#[tokio::test]
+async fn replicas_cannot_be_asked_without_wait() {
+    let renamed = Server::builder().config("rename-command WAIT \"\"").start();
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all", "-wait"]);
+    for builder in [builder(&renamed), builder(&server).credentials("user", "secret")] {
+        let client = builder.replicas(1, ms(50)).command_timeout(HOUR).connect().await.unwrap();
+        let ready = client.blocking_queue("q", codec::Long);
+        let delayed = client.delayed_queue(&ready);
+        let offered = soon(async { delayed.offer(&1, HOUR).await }).await;
+        for error in [offered.unwrap_err(), soon(ready.put(&2)).await.unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+            let text = error.to_string();
+            assert!(
+                text.contains("has executed the call") && text.contains("requires EVAL and WAIT"),
+                "{text}"
+            );
+        }
+        assert_eq!((delayed.len().await.unwrap(), ready.len().await.unwrap()), (1, 1));
+        client.shutdown().await;
+    }
+}
+
 #[track_caller]
 fn names(error: &Error, word: &str) {
     let text = error.to_string();
