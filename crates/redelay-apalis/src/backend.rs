@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use apalis_core::backend::finalize::Ephemeral;
@@ -11,9 +12,10 @@ use apalis_core::task::builder::TaskBuilder;
 use apalis_core::task::metadata::MetadataStore;
 use apalis_core::task::task_id::TaskId;
 use apalis_core::worker::context::WorkerContext;
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use redelay::receiver::DeliveryStream;
-use redelay::{DelayedQueue, Delivery, Error, Receiver};
+use redelay::{DelayedQueue, Delivery, Error, ErrorKind, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::PollSemaphore;
 
@@ -22,9 +24,14 @@ use crate::sink::Offers;
 
 /// A queue as the backend of a worker of apalis, which handles its messages; and a sink, which offers to it.
 ///
-/// It gives the worker up to [`concurrency`](Self::concurrency) tasks at a time. The id of a task is that of
-/// the message, its attempt that of the delivery, and its metadata are the headers of the job. Leases are
-/// extended in the background until the handler has ended.
+/// It gives the worker up to [`concurrency`](Self::concurrency) tasks at a time. The attempt of a task is that
+/// of the delivery, and its metadata are the headers of the job. Its id is that of the message, followed by a
+/// dash and a number, because a message can come again before its last handler has ended. The extractor
+/// `Data<MessageId>` has the [id of the message](redelay::receiver::MessageId) alone. Leases are extended in
+/// the background until the handler has ended.
+///
+/// The worker ends with the client: [`stop_taking`](redelay::Client::stop_taking) stops it, and so does
+/// [`shutdown`](redelay::Client::shutdown). A receiver whose settings are invalid ends it with an error.
 ///
 /// While the server is away, the worker waits; that is no error of the backend, which would end it.
 /// `ClientStats::last_error` and the event `redelay.receives.failing` say so.
@@ -49,9 +56,11 @@ use crate::sink::Offers;
 /// ```
 #[must_use = "a backend does nothing without a worker"]
 pub struct RedelayBackend<T> {
-    /// Until it is polled.
-    receiver: Option<Receiver<T>>,
+    receiver: Receiver<T>,
+    /// While the worker takes tasks.
     deliveries: Option<DeliveryStream<T>>,
+    /// The client stops taking.
+    closed: BoxFuture<'static, ()>,
     permits: PollSemaphore,
     /// That of the next task.
     permit: Option<OwnedSemaphorePermit>,
@@ -80,7 +89,8 @@ impl<T: Send + 'static> RedelayBackend<T> {
     /// ```
     pub fn new(receiver: Receiver<T>, delayed: DelayedQueue<T>) -> Self {
         Self {
-            receiver: Some(receiver),
+            closed: receiver.closed().fuse().boxed(),
+            receiver,
             deliveries: None,
             permits: PollSemaphore::new(Arc::new(Semaphore::new(10))),
             permit: None,
@@ -104,15 +114,29 @@ impl<T: Send + 'static> RedelayBackend<T> {
     }
 }
 
+/// apalis waits for a stop of a worker whose backend has ended.
+fn stop(worker: &WorkerContext) {
+    if !worker.is_shutting_down() {
+        // It fails only for a worker that does not run.
+        let _ = worker.stop();
+    }
+}
+
 /// What a handler gets of a delivery; the rest is settled after it.
 fn task<T>(delivery: Delivery<T>, permit: OwnedSemaphorePermit) -> Task<T> {
+    /// Tasks of this process.
+    static TASKS: AtomicU64 = AtomicU64::new(0);
     let (value, delivery) = delivery.into_parts();
+    let id = delivery.id();
+    let number = TASKS.fetch_add(1, Ordering::Relaxed);
     let headers = delivery.headers().map(|(name, value)| (name.to_owned(), value.to_owned()));
     TaskBuilder::new(value)
-        .task_id(TaskId::String(delivery.id().to_string()))
+        // With the feature `task-context`, apalis panics at the second task of an id.
+        .task_id(TaskId::String(format!("{id}-{number}")))
         // apalis counts one more when the handler begins.
         .attempt(delivery.attempt() as usize - 1)
         .with_metadata(MetadataStore::from_map(headers.collect()))
+        .data(id)
         .data(Hand::new(delivery, permit))
         .build()
 }
@@ -121,7 +145,17 @@ impl<T: Send + 'static> Backend for RedelayBackend<T> {
     type Task = Task<T>;
     type Error = Error;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Error>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>, worker: &WorkerContext) -> Poll<Result<(), Error>> {
+        // apalis polls again after a stop, and after a pause.
+        if self.closed.poll_unpin(cx).is_ready() {
+            stop(worker);
+            return Poll::Pending;
+        }
+        if worker.is_paused() {
+            // What has come for the receive that waited goes back.
+            self.deliveries = None;
+            return Poll::Pending;
+        }
         if self.permit.is_none() {
             self.permit = ready!(self.permits.poll_acquire(cx));
         }
@@ -129,27 +163,26 @@ impl<T: Send + 'static> Backend for RedelayBackend<T> {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Option<Result<Task<T>, Error>>> {
-        if let Some(receiver) = self.receiver.take() {
-            self.deliveries = Some(receiver.into_stream());
-        }
-        let Some(deliveries) = &mut self.deliveries else { return Poll::Ready(None) };
+        let deliveries = self.deliveries.get_or_insert_with(|| self.receiver.clone().into_stream());
+        let mut invalid = None;
         loop {
             match ready!(deliveries.poll_next_unpin(cx)) {
                 Some(Ok(delivery)) => {
                     let permit = self.permit.take().expect("`poll_ready` comes before each task");
                     return Poll::Ready(Some(Ok(task(delivery, permit))));
                 }
-                // Such as a payload that cannot be decoded, of which the receiver disposes.
-                Some(Err(error)) if !error.is_closed() => {}
-                // The client is shut down.
-                Some(Err(_)) | None => return Poll::Ready(None),
+                // A setting, if the stream ends with it. Others are such as a payload that cannot be decoded, of
+                // which the receiver disposes.
+                Some(Err(error)) => invalid = (error.kind() == ErrorKind::Invalid).then_some(error),
+                None => return Poll::Ready(invalid.map(Err)),
             }
         }
     }
 
-    fn poll_close(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Error>> {
+    fn poll_close(&mut self, cx: &mut Context<'_>, worker: &WorkerContext) -> Poll<Result<(), Error>> {
+        stop(worker);
         // What no handler has begun goes back.
-        (self.receiver, self.deliveries, self.permit) = (None, None, None);
+        (self.deliveries, self.permit) = (None, None);
         self.offers.poll(cx)
     }
 }

@@ -1,12 +1,13 @@
 //! The layer that settles deliveries: outside of all layers of the user, so it sees the last result.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use apalis_core::error::{AbortError, BoxDynError, RetryAfterError};
 use apalis_core::task::Task;
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, pending, select};
 use redelay::Delivery;
 use tokio::sync::OwnedSemaphorePermit;
 use tower::{Layer, Service};
@@ -27,8 +28,21 @@ impl Hand {
         Self(Arc::new(Mutex::new(Some(Held { delivery, _permit: permit }))))
     }
 
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn take(&self) -> Option<Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.held().take()
+    }
+
+    /// Waits until the server says that the delivery no longer holds.
+    async fn lost(&self) {
+        let lost = self.held().as_ref().map(|held| held.delivery.lost());
+        match lost {
+            Some(lost) => lost.await,
+            None => pending().await,
+        }
     }
 }
 
@@ -83,8 +97,16 @@ where
         let hand = task.ctx().data().get::<Hand>().cloned();
         let work = self.inner.call(task);
         async move {
-            let result = work.await.map_err(Into::into);
-            let Some(held) = hand.and_then(|hand| hand.take()) else { return result };
+            let Some(hand) = hand else { return work.await.map_err(Into::into) };
+            let result = match select(pin!(work), pin!(hand.lost())).await {
+                Either::Left((result, _)) => result.map_err(Into::into),
+                // Another delivery has taken its place, or will. There is nothing to settle.
+                Either::Right(_) => {
+                    drop(hand.take());
+                    return Err("the lease was lost".into());
+                }
+            };
+            let Some(held) = hand.take() else { return result };
             let settled = held.settle(result.as_ref().err()).await;
             // The handler's own failure says more.
             let response = result?;

@@ -1,6 +1,7 @@
 //! Workers of apalis on queues of a real server.
 #![allow(missing_docs, reason = "a test has no API")]
 
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,26 +13,36 @@ use apalis_core::task::attempt::Attempt;
 use apalis_core::task::builder::TaskBuilder;
 use apalis_core::task::data::Data;
 use apalis_core::task::metadata::MetadataStore;
+use apalis_core::task::task_id::TaskId;
 use apalis_core::worker::builder::WorkerBuilder;
 use apalis_core::worker::context::WorkerContext;
-use redelay::receiver::Backoff;
+use redelay::receiver::{Backoff, MessageId};
 use redelay::{BlockingQueue, Client, DelayedQueue, Receiver, codec};
 use redelay_apalis::RedelayBackend;
 use redelay_fixture::{Server, until_async};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 const LEASE: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
+/// On a busy machine.
+const SOON: Duration = Duration::from_secs(120);
 
 /// Each handler that has begun: its order and its attempt.
 type Begun = Arc<Mutex<Vec<(i64, usize)>>>;
 
 async fn queues(server: &Server) -> (BlockingQueue<i64>, DelayedQueue<i64>) {
+    let (_, orders, delayed) = client(server).await;
+    (orders, delayed)
+}
+
+async fn client(server: &Server) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
     let client = Client::connect(&server.url()).await.unwrap();
     let orders = client.blocking_queue("orders", codec::Long);
     let delayed = client.delayed_queue(&orders);
-    (orders, delayed)
+    (client, orders, delayed)
 }
 
 fn receiver(orders: &BlockingQueue<i64>) -> Receiver<i64> {
@@ -54,7 +65,12 @@ impl Running {
 
     async fn stop(self) {
         self.context.stop().unwrap();
-        self.end.await.unwrap().unwrap();
+        self.until_over().await.unwrap();
+    }
+
+    async fn until_over(self) -> Result<(), WorkerError> {
+        until_async("it is over", || async { self.end.is_finished() }).await;
+        self.end.await.unwrap()
     }
 
     async fn until_dead(self, orders: &BlockingQueue<i64>) {
@@ -79,6 +95,29 @@ fn note(begun: &Begun, order: i64, attempt: &Attempt) {
 async fn fails(order: i64, begun: Data<Begun>, attempt: Attempt) -> Result<(), BoxDynError> {
     note(&begun, order, &attempt);
     Err("no coffee".into())
+}
+
+async fn waits(order: i64, begun: Data<Begun>, attempt: Attempt, gate: Data<Arc<Semaphore>>) {
+    note(&begun, order, &attempt);
+    gate.acquire().await.unwrap().forget();
+}
+
+/// Another receive of the worker waits, behind those of the handlers that have begun.
+async fn until_it_waits(orders: &BlockingQueue<i64>, begun: &Begun) {
+    until_async("a handler has begun", || async { !begun.lock().unwrap().is_empty() }).await;
+    until_takers(orders, 1).await;
+}
+
+async fn until_takers(orders: &BlockingQueue<i64>, takers: u64) {
+    until_async("receives", || async { orders.stats().await.unwrap().takers == takers }).await;
+}
+
+async fn next(orders: &BlockingQueue<i64>) -> i64 {
+    let receiver = receiver(orders);
+    let order = timeout(SOON, receiver.receive()).await.expect("it goes back").unwrap();
+    let number = *order.value();
+    order.ack().await.unwrap();
+    number
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,10 +256,6 @@ async fn a_panic_ends_the_worker_or_with_the_layer_the_task() {
 
 #[tokio::test]
 async fn a_stop_waits_for_handlers_and_gives_the_rest_back() {
-    async fn waits(order: i64, begun: Data<Begun>, attempt: Attempt, gate: Data<Arc<Semaphore>>) {
-        note(&begun, order, &attempt);
-        gate.acquire().await.unwrap().forget();
-    }
     let server = Server::start();
     let context = context();
     let (orders, delayed) = queues(&server).await;
@@ -236,12 +271,149 @@ async fn a_stop_waits_for_handlers_and_gives_the_rest_back() {
     until_async("all slots are taken", || async { begun.lock().unwrap().len() == 4 }).await;
     running.context.stop().unwrap();
     gate.add_permits(20);
-    running.end.await.unwrap().unwrap();
+    running.until_over().await.unwrap();
     assert_eq!(begun.lock().unwrap().len(), 4);
     until_async("the others are ready", || async {
         orders.len().await.unwrap() == 16 && orders.unsettled().is_empty().await.unwrap()
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_worker_ends_with_its_client() {
+    let server = Server::start();
+    for is_paused in [false, true] {
+        let context = context();
+        let (client, orders, delayed) = client(&server).await;
+        let mut backend = RedelayBackend::new(receiver(&orders), delayed);
+        backend.push(7).await.unwrap();
+        let (begun, gate) = (Begun::default(), Arc::new(Semaphore::new(0)));
+        let worker = WorkerBuilder::new(context.clone())
+            .backend(backend)
+            .data(begun.clone())
+            .data(gate.clone())
+            .build(waits);
+        let running = Running::new(&context, worker.run());
+        until_async("it is handled", || async { begun.lock().unwrap().len() == 1 }).await;
+        if is_paused {
+            context.pause().unwrap();
+        }
+        client.stop_taking().await;
+        until_async("the worker is stopped", || async { context.is_shutting_down() }).await;
+        assert!(!running.end.is_finished(), "its handler has not ended");
+        gate.add_permits(1);
+        running.until_over().await.unwrap();
+        assert!(orders.unsettled().is_empty().await.unwrap(), "the handler was not interrupted");
+        assert_eq!(dead(&orders).await, []);
+    }
+}
+
+#[tokio::test]
+async fn an_invalid_setting_ends_the_worker() {
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let backend = RedelayBackend::new(orders.receiver().max_attempts(0), delayed);
+    let worker = WorkerBuilder::new(context.clone()).backend(backend).data(Begun::default()).build(fails);
+    let error = Running::new(&context, worker.run()).until_over().await.unwrap_err();
+    assert!(error.to_string().contains("max_attempts(0)"), "{error}");
+}
+
+/// apalis has the feature `task-context` here, with which no two tasks may have one id.
+#[tokio::test]
+async fn a_handler_is_dropped_when_its_message_was_delivered_again() {
+    type Ids = Arc<Mutex<Vec<(String, String)>>>;
+    async fn hangs_once(
+        _: i64,
+        task: TaskId,
+        message: Data<MessageId>,
+        ids: Data<Ids>,
+        dropped: Data<CancellationToken>,
+    ) {
+        ids.lock().unwrap().push((task.to_string(), message.to_string()));
+        if ids.lock().unwrap().len() == 1 {
+            let _dropped = CancellationToken::clone(&dropped).drop_guard();
+            pending::<()>().await;
+        }
+    }
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed);
+    backend.push(7).await.unwrap();
+    let (ids, dropped) = (Ids::default(), CancellationToken::new());
+    let worker = WorkerBuilder::new(context.clone())
+        .backend(backend)
+        .data(ids.clone())
+        .data(dropped.clone())
+        .build(hangs_once);
+    let running = Running::new(&context, worker.run());
+    until_async("it is handled", || async { ids.lock().unwrap().len() == 1 }).await;
+    let [message] = &orders.unsettled().in_flight(None, 10).await.unwrap()[..] else { panic!("one") };
+    assert!(orders.unsettled().requeue(message.id).await.unwrap());
+    until_async("it is handled again", || async { ids.lock().unwrap().len() == 2 }).await;
+    until_async("the first handler is dropped", || async { dropped.is_cancelled() }).await;
+    until_async("it is settled", || async { orders.unsettled().is_empty().await.unwrap() }).await;
+    running.stop().await;
+    let ids = ids.lock().unwrap();
+    let id = message.id.to_string();
+    assert!(ids.iter().all(|(task, of)| task.starts_with(&id) && *of == id), "{ids:?}");
+    assert_ne!(ids[0].0, ids[1].0);
+    assert_eq!(dead(&orders).await, []);
+}
+
+/// A receive that has begun before the pause takes it.
+#[tokio::test]
+async fn what_comes_in_a_pause_goes_back() {
+    let server = Server::start();
+    let context = context();
+    let (orders, delayed) = queues(&server).await;
+    let (other, offers) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed);
+    backend.push(1).await.unwrap();
+    let (begun, gate) = (Begun::default(), Arc::new(Semaphore::new(20)));
+    let worker = WorkerBuilder::new(context.clone())
+        .backend(backend)
+        .data(begun.clone())
+        .data(gate.clone())
+        .build(waits);
+    let running = Running::new(&context, worker.run());
+    until_it_waits(&orders, &begun).await;
+    context.pause().unwrap();
+    offers.offer(&2, Duration::ZERO).await.unwrap();
+    until_takers(&orders, 0).await;
+    assert_eq!(next(&other).await, 2);
+    context.resume().unwrap();
+    offers.offer(&3, Duration::ZERO).await.unwrap();
+    until_async("the third is handled", || async { begun.lock().unwrap().len() == 2 }).await;
+    running.stop().await;
+    assert_eq!(*begun.lock().unwrap(), [(1, 1), (3, 1)]);
+}
+
+#[tokio::test]
+async fn stop_taking_gives_back_what_came_after_a_stop() {
+    let server = Server::start();
+    let context = context();
+    let (client, orders, delayed) = client(&server).await;
+    let (other, offers) = queues(&server).await;
+    let mut backend = RedelayBackend::new(receiver(&orders), delayed);
+    backend.push(1).await.unwrap();
+    let (begun, gate) = (Begun::default(), Arc::new(Semaphore::new(0)));
+    let worker = WorkerBuilder::new(context.clone())
+        .backend(backend)
+        .data(begun.clone())
+        .data(gate.clone())
+        .build(waits);
+    let running = Running::new(&context, worker.run());
+    until_it_waits(&orders, &begun).await;
+    context.stop().unwrap();
+    offers.offer(&2, Duration::ZERO).await.unwrap();
+    until_async("it is held", || async { orders.unsettled().len().await.unwrap() == 2 }).await;
+    client.stop_taking().await;
+    assert_eq!(next(&other).await, 2);
+    gate.add_permits(1);
+    running.until_over().await.unwrap();
+    assert_eq!(*begun.lock().unwrap(), [(1, 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
