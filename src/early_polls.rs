@@ -49,6 +49,9 @@ impl Entry {
     }
 }
 
+/// The turns at each server.
+type Turns = HashMap<ServerId, Arc<Semaphore>>;
+
 /// The polls of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct EarlyPolls {
@@ -56,7 +59,7 @@ pub(crate) struct EarlyPolls {
     outbox: Outbox<Polled>,
     tasks: TaskTracker,
     /// `None` when the polls have ended.
-    turns: Arc<Mutex<Option<HashMap<ServerId, Arc<Semaphore>>>>>,
+    turns: Arc<Mutex<Option<Turns>>>,
 }
 
 impl EarlyPolls {
@@ -68,7 +71,7 @@ impl EarlyPolls {
                 tasks.spawn_on(polled.return_to_queue(conn.clone(), on_head.clone()), conn.runtime());
             }
         });
-        Self { conn, outbox, tasks, turns: Arc::new(Mutex::new(Some(HashMap::new()))) }
+        Self { conn, outbox, tasks, turns: Arc::new(Mutex::new(Some(Turns::new()))) }
     }
 
     /// Polls up to `n` entries, with the timeout of the caller's `conn`. Further tries and the confirmation
