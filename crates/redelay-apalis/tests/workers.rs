@@ -355,7 +355,7 @@ async fn a_handler_is_dropped_when_its_message_was_delivered_again() {
     until_async("the first handler is dropped", || async { dropped.is_cancelled() }).await;
     until_async("it is settled", || async { orders.unsettled().is_empty().await.unwrap() }).await;
     running.stop().await;
-    let ids = ids.lock().unwrap();
+    let ids = ids.lock().unwrap().clone();
     let id = message.id.to_string();
     assert!(ids.iter().all(|(task, of)| task.starts_with(&id) && *of == id), "{ids:?}");
     assert_ne!(ids[0].0, ids[1].0);
