@@ -16,6 +16,7 @@ use apalis_core::task::metadata::MetadataStore;
 use apalis_core::task::task_id::TaskId;
 use apalis_core::worker::builder::WorkerBuilder;
 use apalis_core::worker::context::WorkerContext;
+use futures::StreamExt;
 use redelay::receiver::{Backoff, MessageId};
 use redelay::{BlockingQueue, Client, DelayedQueue, Receiver, codec};
 use redelay_apalis::RedelayBackend;
@@ -311,12 +312,16 @@ async fn a_worker_ends_with_its_client() {
 #[tokio::test]
 async fn an_invalid_setting_ends_the_worker() {
     let server = Server::start();
-    let context = context();
     let (orders, delayed) = queues(&server).await;
-    let backend = RedelayBackend::new(orders.receiver().max_attempts(0), delayed);
-    let worker = WorkerBuilder::new(context.clone()).backend(backend).data(Begun::default()).build(fails);
-    let error = Running::new(&context, worker.run()).until_over().await.unwrap_err();
+    let worker = || {
+        let backend = RedelayBackend::new(orders.receiver().max_attempts(0), delayed.clone());
+        WorkerBuilder::new("orders").backend(backend).data(Begun::default()).build(fails)
+    };
+    let error = timeout(SOON, worker().run()).await.expect("it ends").unwrap_err();
     assert!(error.to_string().contains("max_attempts(0)"), "{error}");
+    // Who reads on behind the error comes to the end.
+    let events = timeout(SOON, worker().stream().collect::<Vec<_>>()).await.expect("it ends");
+    assert_eq!(events.iter().filter(|event| event.is_err()).count(), 1);
 }
 
 /// apalis has the feature `task-context` here, with which no two tasks may have one id.
