@@ -24,9 +24,9 @@ use crate::sink::Offers;
 
 /// A queue as the backend of a worker of apalis, which handles its messages; and a sink, which offers to it.
 ///
-/// It gives the worker up to [`concurrency`](Self::concurrency) tasks at a time. The attempt of a task is that
-/// of the delivery, and its metadata are the headers of the job. Its id is that of the message, followed by a
-/// dash and a number, because a message can come again before its last handler has ended. The extractor
+/// It gives the worker up to [`concurrency`](Self::concurrency) tasks at a time. The attempt of a task is
+/// that of the delivery, and its metadata are the headers of the job. Its id is that of the message, followed
+/// by a dash and a number, because a message can come again before its last handler has ended. The extractor
 /// `Data<MessageId>` has the [id of the message](redelay::receiver::MessageId) alone. Leases are extended in
 /// the background until the handler has ended.
 ///
@@ -171,8 +171,8 @@ impl<T: Send + 'static> Backend for RedelayBackend<T> {
                     let permit = self.permit.take().expect("`poll_ready` comes before each task");
                     return Poll::Ready(Some(Ok(task(delivery, permit))));
                 }
-                // A setting, if the stream ends with it. Others are such as a payload that cannot be decoded, of
-                // which the receiver disposes.
+                // A setting, if the stream ends with it. Another one is, say, a payload that cannot be
+                // decoded, of which the receiver disposes.
                 Some(Err(error)) => invalid = (error.kind() == ErrorKind::Invalid).then_some(error),
                 None => return Poll::Ready(invalid.map(Err)),
             }
