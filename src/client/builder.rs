@@ -181,8 +181,9 @@ impl ClientBuilder {
     /// most), is a failed attempt. While the client connects, it repeats failed attempts within the connect
     /// timeout, also after the server refused the credentials. The last one ends [`connect`](Self::connect)
     /// with [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) and the function's error as its source,
-    /// or with [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). Later, each connection repeats failed
-    /// attempts without limit, with pauses of up to a second; with Sentinel or in a cluster, of up to 0.2 s.
+    /// or with [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). Later, each connection repeats
+    /// failed attempts without limit, with pauses of up to a second; with Sentinel or in a cluster, of up to
+    /// 0.2 s.
     ///
     /// # Examples
     /// ```no_run

@@ -262,9 +262,7 @@ impl Following {
         let shared = self.shared.for_another_server();
         let options = self.options.at(address);
         // Fails only if the library refuses the options, with which the first connection was made.
-        let begin = |options: &Options| Link::begin(options, Purpose::Commands, &shared).ok();
-        let confirming = options.of_confirmations().and_then(|options| begin(&options));
-        let commands = Commands::new(begin(&options)?, confirming, &options);
+        let commands = Commands::begin(&options, &shared).ok()?;
         self.ids += 1;
         let link = Arc::downgrade(&commands.link);
         let asking = ask_again_and_again(link, address.clone(), self.answers.clone());

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::confirmations::Confirmations;
 use super::purpose::Purpose;
 use super::shared::Shared;
-use super::{ConnectError, Link, Options};
+use super::{ConnectError, Link, OpError, Options};
 
 /// The connection for commands, and the one on which replicas confirm writes, if they are to do that.
 #[derive(Clone, Debug)]
@@ -33,7 +33,14 @@ impl Commands {
         Ok(Self::new(link, confirming, options))
     }
 
-    pub(super) fn new(link: Arc<Link>, confirming: Option<Arc<Link>>, options: &Options) -> Self {
+    /// Connects in the background.
+    pub(super) fn begin(options: &Options, shared: &Shared) -> Result<Self, OpError> {
+        let begin = |options: &Options| Link::begin(options, Purpose::Commands, shared);
+        let confirming = options.of_confirmations().map(|options| begin(&options)).transpose()?;
+        Ok(Self::new(begin(options)?, confirming, options))
+    }
+
+    fn new(link: Arc<Link>, confirming: Option<Arc<Link>>, options: &Options) -> Self {
         let confirmations = confirming
             .zip(options.replicas)
             .map(|(link, replicas)| Confirmations::new(link, replicas, Handle::current()));

@@ -165,8 +165,8 @@ async fn a_queue_cannot_be_its_own_dead_letters() {
     assert_eq!(server.list("q"), [b"7"]);
 }
 
-/// What should become a dead letter, and cannot, stays a message. It is not counted as dead, and the refusal is
-/// told. Nobody begins a job that has expired.
+/// What should become a dead letter, and cannot, stays a message. It is not counted as dead, and the refusal
+/// is told. Nobody begins a job that has expired.
 #[tokio::test]
 async fn what_cannot_become_a_dead_letter_waits() {
     let server = Server::start();
