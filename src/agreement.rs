@@ -84,14 +84,11 @@ impl Pair {
         result.map(|()| gone + again > 0)
     }
 
-    /// The same in the background. If it fails, the next look finds what is left. Returns whether it has
-    /// failed.
-    pub(crate) async fn agree_or_report(self, conn: &Conn, keys: &Keys) -> bool {
-        let agreed = self.agree(conn, keys).await;
-        if let Err(error) = &agreed {
+    /// The same in the background. If it fails, that is reported, and the next look finds what is left.
+    pub(crate) async fn agree_or_report(self, conn: &Conn, keys: &Keys) -> Result<(), OpError> {
+        self.agree(conn, keys).await.map(drop).inspect_err(|error| {
             let what = format!("agreement of the keys of `{}`, {}", events::name(keys), self.word());
             conn.counters().failed(what, error);
-        }
-        agreed.is_err()
+        })
     }
 }

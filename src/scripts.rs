@@ -80,7 +80,7 @@ scripts! {
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
-    JOB_STATES: "8a9a1bf73b5658919e05ba5f82c2d0fcc26e7419",
+    JOB_STATES: "599a41a685d478f08d6e3148445c28a8d2d17501",
         [timeout_set, jobs, notes, target, inbox, messages, retries, dead, dead_messages, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/letter",
          "receive/record", "job_states"];
@@ -142,7 +142,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "57a2a292cf42ee928391d9966184e4253a7e885c",
+    RECEIVE: "104e3d3cd751dba1d39e8d06d9d6ab7943ee0fd6",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "receive/acknowledge", "receive/many", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling",
@@ -155,16 +155,16 @@ scripts! {
     READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
-    REQUEUE_DEAD: "5539c5f21cee1aecdfcc291255a358c0bfe04117",
+    REQUEUE_DEAD: "ccfc3a94ea8955dc13cd814b8b5eca65f4c54b6f",
         [dead, dead_messages, messages, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/letter", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "37c27f0482c2400fb12f3a592629ab0bd314b1e3",
+    REMOVE_MESSAGE: "b272d476f36289ca7f09945e41dc9ce6d099d229",
         [messages, leases, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "remove_message"];
-    RELEASE_ALL: "d22b11994fb9bc819d98ddcf1ee086981fc20918",
+    RELEASE_ALL: "f8ea41d1eaa3b3f5bc7f4d1ee0461ef80f72221b",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/make_ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims, scratch], ["parts/claims", "take"];

@@ -278,7 +278,9 @@ impl Supervisor {
 
     async fn on_reconnected(&mut self) {
         // The library does not report the loss when it was asked to reconnect.
-        self.report_loss(&given_up());
+        if self.loss == Loss::None {
+            self.report_loss(&given_up());
+        }
         self.sessions.send_replace(None);
         self.begin_session(false).await;
     }
@@ -287,7 +289,12 @@ impl Supervisor {
     /// that, nor for any other reason that ends the library's task.
     async fn on_ended(&mut self, error: Option<library_error::Error>) {
         self.end_session();
-        self.report_loss(&error.map_or_else(given_up, |error| self.cause(&error)));
+        match error {
+            Some(error) => self.report_loss(&self.cause(&error)),
+            None if self.loss == Loss::None => self.report_loss(&given_up()),
+            // It was given up for a reason.
+            None => {}
+        }
         sleep(PROBE).await;
         self.connect().await;
     }
@@ -324,8 +331,8 @@ impl Supervisor {
         if self.purpose == Purpose::Commands && self.lead.is_none() {
             self.shared.demotion.leads_to(session);
         }
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.sessions.send_replace(Some(session));
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
 
@@ -352,12 +359,21 @@ impl Supervisor {
         };
         let (is_unknown, is_silent) = (matches!(error, OpError::Unknown(_)), error.is_timeout());
         let is_refused = self.lead.is_some() || error.is_not_executed();
-        self.report_loss(&error.into_cause());
+        let cause = error.into_cause();
+        self.report_loss(&cause);
         if (is_unnoticed || is_unknown || is_refused) && self.client.is_connected() {
             if is_refused {
-                // It may be a replica until it is known who the master is. Without sentinels, nobody tells.
-                self.doubt();
-                sleep(if self.lead.is_some() { NOT_MASTER } else { YOUNG }).await;
+                if self.lead.is_some() && !cause.is_of_server() {
+                    // It is a replica until it is known who the master is.
+                    self.doubt();
+                    sleep(NOT_MASTER).await;
+                } else {
+                    // It is busy; or it may be a replica, and without sentinels nobody tells.
+                    tokio::select! {
+                        () = sleep(YOUNG) => {}
+                        () = outdated(self.lead.as_ref()) => {}
+                    }
+                }
             }
             // Nothing else watches a connection before it has a session.
             if is_silent {

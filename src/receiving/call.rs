@@ -189,6 +189,8 @@ pub(super) struct Report {
     pub(super) expired: u64,
     /// Why nothing was claimed.
     pub(super) refused: Option<String>,
+    /// Why a message that was lost or has expired did not become a dead letter.
+    pub(super) unburied: Option<String>,
     /// Of each settlement, in the order of the call.
     pub(super) settled: Vec<Result<Settled, OpError>>,
     pub(super) claims: Vec<(Member, Record)>,
@@ -213,7 +215,11 @@ impl Report {
             let wait = u64::try_from(at.checked_sub(clock)?).unwrap_or(0);
             (at >= 0).then_some(Duration::from_millis(wait))
         };
-        let refused = bytes()?;
+        let mut text = || {
+            let text = bytes()?;
+            Some((!text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned()))
+        };
+        let (refused, unburied) = (text()?, text()?);
         let results = bytes()?;
         let settled = results
             .iter()
@@ -239,7 +245,6 @@ impl Report {
             let id = MessageId(id[..].try_into().ok()?);
             claims.push((Member::new(id, record.delivery), record));
         }
-        let refused = (!refused.is_empty()).then(|| String::from_utf8_lossy(&refused).into_owned());
         let news = News {
             clock: u64::try_from(clock).ok()?,
             lease_ends_in: after(lease_ends),
@@ -260,6 +265,7 @@ impl Report {
             newer,
             expired,
             refused,
+            unburied,
             settled,
             claims,
             unsent,

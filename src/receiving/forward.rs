@@ -41,8 +41,9 @@ impl fmt::Debug for Destination {
 #[derive(Debug)]
 pub(super) struct Forwarding {
     destination: Option<Destination>,
-    /// What is being done. It returns how many were sent, and where to go on.
-    running: Option<AbortOnDropHandle<(Result<usize, OpError>, SetCursor)>>,
+    /// What is being done. It returns how many were sent, whether it began with the first one, and where to
+    /// go on.
+    running: Option<AbortOnDropHandle<(Result<usize, OpError>, bool, SetCursor)>>,
     /// The letter that was passed over last.
     behind: SetCursor,
     failures: u32,
@@ -68,9 +69,10 @@ impl Forwarding {
             let (conn, from) = (conn.clone(), from.clone());
             let runtime = conn.runtime().clone();
             let mut behind = std::mem::take(&mut self.behind);
+            let from_the_first = behind == SetCursor::default();
             let task = runtime.spawn(async move {
                 let sent = destination.send(&conn, &from, waiting, &mut behind).await;
-                (sent, behind)
+                (sent, from_the_first, behind)
             });
             self.running = Some(AbortOnDropHandle::new(task));
         }
@@ -84,13 +86,13 @@ impl Forwarding {
         };
         self.running = None;
         // The runtime is shutting down.
-        let Ok((sent, behind)) = ended else { return false };
+        let Ok((sent, from_the_first, behind)) = ended else { return false };
         self.behind = behind;
         match sent {
-            // What cannot be read is not sent, and is no reason to hurry. Behind a letter that was refused
-            // there may be none.
+            // What cannot be read is not sent, and is no reason to hurry.
             Ok(sent) => {
-                if sent > 0 {
+                // If none was sent behind a letter that was refused, that one is still in the way.
+                if sent > 0 || from_the_first {
                     self.failures = 0;
                 }
                 sent > 0

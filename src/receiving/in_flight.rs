@@ -191,7 +191,7 @@ impl Shared {
             _ => None,
         });
         let deadline = Instant::now() + self.conn.command_timeout();
-        for why in report.refused.iter_mut().chain(refusals) {
+        for why in report.refused.iter_mut().chain(&mut report.unburied).chain(refusals) {
             *why = Box::pin(call.explained(&self.conn, std::mem::take(why), deadline)).await;
         }
         report

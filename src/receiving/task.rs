@@ -252,7 +252,7 @@ impl Task {
         let (conn, keys) = (self.conn.clone(), self.keys.clone());
         let agree = async move {
             for pair in [Pair::Dead, Pair::Retries] {
-                pair.agree_or_report(&conn, &keys).await;
+                let _ = pair.agree_or_report(&conn, &keys).await;
             }
         };
         self.agreeing = Some(AbortOnDropHandle::new(self.conn.runtime().spawn(agree)));
@@ -333,6 +333,9 @@ impl Task {
         }
         if report.gone > 0 {
             events::keys_disagreed(&self.keys, "messages", report.gone, 0);
+        }
+        if let Some(why) = &report.unburied {
+            self.conn.counters().failed(format!("dead letters of `{}`", events::name(&self.keys)), why);
         }
         if report.newer > 0 && !std::mem::replace(&mut self.knows_newer, true) {
             let what = format!("messages of `{}`", events::name(&self.keys));

@@ -17,8 +17,9 @@
 --        answered, epoch ms, or 0; how many ms later it meant to call
 --        6.. a members, e members, then s times: verb, member, ms, reason (of an extension, the id that is
 --        held), error; then h times: its number among the a, id; then j times: its number among the e, id
--- Reply  {numbers, why no message was claimed or '', results of the settlements, refusals..., id, record, id,
---        record, ... member of the leases, '', ... for claims whose records are not sent}
+-- Reply  {numbers, why no message was claimed or '', why a message did not become a dead letter or '', results
+--        of the settlements, refusals..., id, record, id, record, ... member of the leases, '', ... for claims
+--        whose records are not sent}
 --        Thirteen numbers of eight bytes, big-endian: clock in ms, when the first lease may be ended and when
 --        the first retry is due, epoch ms or -1, 1 if claims have left payloads or 0, messages taken back
 --        from lost receivers, messages that became dead letters, dead letters removed, dead letters to be
@@ -36,7 +37,7 @@ local noted = {
     newer = 0, -- messages of a later version of redelay that were due
     expired = 0, -- jobs that expired before they were claimed
     buried = 0, -- those of them that became dead letters
-    refused = nil, -- why the last message that should have become a dead letter did not
+    unburied = false, -- why the last message that should have become a dead letter did not
 }
 -- The last arguments: of those to acknowledge, and of those to extend, the ids that they hold.
 local extended = #ARGV - 2 * extends_with_ids + 1
@@ -100,7 +101,7 @@ local function reply(counts, left, hold, refused, results, refusals, claims)
     local numbers = struct.pack(
         REPLY, now, lease_ends or -1, retry_due or -1, left, recovered, died, trimmed, type(to_send) == 'number' and to_send or 0,
         gone, newer, expired, apart, hold)
-    local out = {numbers, refused, results}
+    local out = {numbers, refused, noted.unburied and error_text(noted.unburied) or '', results}
     for _, refusal in ipairs(refusals) do
         out[#out + 1] = refusal
     end
@@ -257,7 +258,4 @@ results = table.concat(results)
 local found = {recovered, died + noted.buried, trimmed, noted.gone, noted.newer, noted.expired, apart}
 local outcome = struct.pack('>I6I4', now, #results) .. results .. packed(found) .. Claims.packed(claims)
 redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
-if ok then
-    refused = noted.refused
-end
-return reply(found, left, hold, refused and error_text(refused) or '', results, refusals, claims)
+return reply(found, left, hold, ok and '' or error_text(refused), results, refusals, claims)

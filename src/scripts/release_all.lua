@@ -72,7 +72,7 @@ local function release(members, are_deliveries)
         -- Once, also if it is in both sets.
         if record and is_readable(record) and not is_other then
             if not end_cancelled(record, id) then
-                local refused = make_ready(record, id, true)
+                local refused = make_ready(record, id, counts(record) ~= NEVER)
                 if refused then
                     return false, refused
                 end

@@ -145,9 +145,11 @@ async fn look(
         let Found { now, disagree, schedules } = schedules::read(conn, keys, skip, PAGE).await?;
         if disagree && !has_agreed && *may_agree_at <= Instant::now() {
             has_agreed = true;
-            // Without it, the schedules run all the same.
-            if Pair::Schedules.agree_or_report(conn, keys).await {
-                *may_agree_at = Instant::now() + DISAGREE;
+            match Pair::Schedules.agree_or_report(conn, keys).await {
+                Ok(()) => {}
+                // Without it, the schedules run all the same.
+                Err(OpError::Server(_)) => *may_agree_at = Instant::now() + DISAGREE,
+                Err(error) => return Err(error),
             }
             continue;
         }

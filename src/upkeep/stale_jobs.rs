@@ -21,7 +21,7 @@ pub(super) async fn remove(conn: Conn, keys: Keys) {
     let mut step = async || -> Result<i64, OpError> {
         let [_removed, wait, disagree] = call.run(&conn).await?.into_parts()?;
         if disagree.into_int()? > 0 && !std::mem::replace(&mut has_agreed, true) {
-            Pair::Dead.agree_or_report(&conn, &keys).await;
+            let _ = Pair::Dead.agree_or_report(&conn, &keys).await;
         }
         Ok(wait.into_int()?)
     };

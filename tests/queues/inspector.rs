@@ -503,9 +503,9 @@ async fn a_count_that_cannot_be_is_unknown() {
     }
 }
 
-/// A page that is not full is the last one. There would be one more as long as others claim messages.
+/// There would be one more as long as others claim messages.
 #[tokio::test]
-async fn what_is_claimed_meanwhile_is_not_waited_for() {
+async fn a_page_that_is_not_full_is_the_last_one() {
     let server = Server::start();
     fill(&server, 50, 100);
     let (_client, ready, _) = still_text_queues(&server).await;

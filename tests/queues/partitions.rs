@@ -158,6 +158,7 @@ async fn what_has_a_key_is_in_its_partition() {
     // What one partition refuses does not hide what another has done.
     let elsewhere = |id: &String| orders.queue_of(id).name() != orders.queue_of("held").name();
     let other = (0..).map(|number| format!("other-{number}")).find(elsewhere).unwrap();
+    orders.offer(&9, HOUR).id(&other).await.unwrap();
     let keys = orders.queue_of(&other).keys();
     server.cmd(["SET", &keys.timeout_set, "of another type"]);
     let error = orders.cancel_all(["held", other.as_str()]).await.unwrap_err();

@@ -367,15 +367,18 @@ async fn schedules_run_although_the_user_may_not_make_their_keys_agree() {
     let (_client, _ready, other) = still_text_queues(&server).await;
     other.schedule("gone").every(SELDOM).upsert("payload").await.unwrap();
     server.cmd(["HDEL", SCHEDULE_RECORDS, "gone"]);
-    let client = builder(&server).credentials("worker", "secret").connect().await.unwrap();
+    let client = builder(&server).credentials("worker", "secret").sweep_interval(HOUR);
+    let client = client.connect().await.unwrap();
     let ready = client.blocking_queue::<String>("q", codec::String);
     let delayed = client.delayed_queue(&ready);
     delayed.schedule("s").every(Duration::from_millis(100)).upsert("payload").await.unwrap();
+    let is_told = |error: redelay::stats::LastError| {
+        error.message.starts_with("agreement of the keys of `q`, schedules")
+    };
+    until_async("it is told", || async { client.stats().last_error.is_some_and(is_told) }).await;
     for _ in 0..3 {
         soon(ready.take()).await.unwrap();
     }
-    let reported = client.stats().last_error.expect("a report").message;
-    assert!(reported.starts_with("agreement of the keys of `q`, schedules"), "{reported}");
 }
 
 /// What the server refuses is tried again, and reported.

@@ -142,7 +142,7 @@ local function call_for_one()
     local outcome = struct.pack('>I6I4', now, #result) .. result .. (claimed and '\0\0\0\0\1' or '\0\0\0\0\0')
     redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
     local left = waiting + ready > 1 and 1 or 0
-    local out = {struct.pack(REPLY, now, lease_ends or -1, retry_due or -1, left, 0, 0, 0, 0, 0, 0, 0, 0, -1), '', result}
+    local out = {struct.pack(REPLY, now, lease_ends or -1, retry_due or -1, left, 0, 0, 0, 0, 0, 0, 0, 0, -1), '', '', result}
     if refusal then
         out[#out + 1] = refusal
     end

@@ -5,9 +5,6 @@
 -- size. Of a call that is repeated, 128 KB are sent.
 local Claims = {AGAIN = 131072, EXPIRED = 1000}
 
--- The delivery number of a job that has expired before it was delivered, and waits to become a dead letter.
-local NEVER = 0
-
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
 function Claims.new(noted, token, policy, now, till, is_first_try, has_notes)
     return {
@@ -49,12 +46,12 @@ end
 
 -- A payload that has expired is popped like those that are claimed, and is a message until then, so that
 -- nothing is lost if the server refuses a command. Then it is a dead letter, or gone. If that is refused, it
--- waits, with a delivery number that no message has, and no receiver begins it.
+-- waits, and no receiver begins it.
 local function end_expired(claims, data, id, record)
     local noted, is_discarded = claims.noted, has_flag(data, DISCARDED)
     local refused = not is_discarded and bury(id, record, claims.now, 'expired', '')
     if refused then
-        noted.refused = noted.refused or refused
+        noted.unburied = refused
         redis.call('HSET', KEYS.messages, id, changed(record, NEVER, 0, 0, stored_policy(record)))
         redis.call('ZADD', KEYS.retries, string.format('%.0f', claims.now + LATER), id)
         return
@@ -96,9 +93,9 @@ function Claims.retries(claims, most, now)
             claims.bytes = bytes
             if end_cancelled(record, id) then
                 redis.call('ZREM', KEYS.retries, id)
-            elseif counts(record) == NEVER then
+            elseif counts(record) == NEVER and data_in(record) then
                 redis.call('ZREM', KEYS.retries, id)
-                end_expired(claims, data_in(record), id, record)
+                end_expired(claims, data_in(record), id, changed(record, 1, 0, 0, stored_policy(record)))
             else
                 local delivery, failed, lost = counts(record)
                 record = claimed_again(changed(record, delivery + 1, failed, lost, claims.policy), claims.first)
@@ -133,7 +130,6 @@ local function are_free(claims, count)
     end
     return true
 end
-
 
 -- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns
 -- whether it came to the end of the list.

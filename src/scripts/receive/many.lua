@@ -94,7 +94,7 @@ local function call_for_many(usual_jobs, claim_jobs, end_acknowledged)
     local outcome = struct.pack('>I6I4', now, #results) .. results .. '\0' .. struct.pack('>I2I2', 0, count)
     redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
     local left = ready > count and 1 or 0
-    local out = {struct.pack(REPLY, now, lease_ends or -1, retry_due or -1, left, 0, 0, 0, 0, 0, 0, 0, 0, -1), '', results}
+    local out = {struct.pack(REPLY, now, lease_ends or -1, retry_due or -1, left, 0, 0, 0, 0, 0, 0, 0, 0, -1), '', '', results}
     for _ = 1, refused and acks or 0 do
         out[#out + 1] = refused
     end

@@ -1,5 +1,5 @@
 -- The records of messages that receivers claimed. A part of the scripts that read or write them.
--- Provides  new_record, changed, is_readable, is_newer, LATER, counts, stored_policy, policy_of,
+-- Provides  new_record, changed, is_readable, is_newer, LATER, NEVER, counts, stored_policy, policy_of,
 --           first_claim_of, payload_in, data_in, with_data, with_error, claimed_of, error_in, claimed_again,
 --           free_id
 -- A record is: version (1 byte), delivery number (4), failures (2), losses (2), policy (9), first claim in
@@ -13,6 +13,8 @@ local WITHOUT_DATA, WITH_DATA = 1, 2
 local VERSIONS = 32
 -- For this many ms, a message of a later version is left to a program that knows it.
 local LATER = 5000
+-- The delivery number of a job that has expired before it was delivered, and waits to become a dead letter.
+local NEVER = 0
 
 -- The record of a message that is claimed for the first time, before its payload. `data` is what travels with
 -- a job, if there is any.

@@ -148,7 +148,7 @@ local function recover(noted, now, silences, spared)
                 record = changed(record, delivery, failed, lost, stored_policy(record))
                 local is_gone, is_over = end_cancelled(record, id), lost >= most
                 local refused = not is_gone and is_over and bury(id, record, now, 'lost', '')
-                noted.refused = noted.refused or refused
+                noted.unburied = refused or noted.unburied
                 if is_over and not is_gone and not refused then
                     dead = dead + 1
                 elseif not is_gone then

@@ -68,7 +68,10 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
     });
     let (found, not_searched) = find(&session.inspector, &wanted, most).await?;
     // A right that every look needs is named at once.
-    session.inspector.overview(&found.names.iter().collect::<Vec<_>>()).await?;
+    if let Err(error) = session.inspector.overview(&found.names.iter().collect::<Vec<_>>()).await {
+        out.note(&Failure::passes(error)?);
+        exporter.is_failing.store(true, Ordering::Relaxed);
+    }
     exporter.set(found);
     not_searched.iter().for_each(|why| out.note(why));
     let line = format!("{} · metrics at http://{address}/metrics", servers.line());

@@ -116,7 +116,7 @@ pub(crate) fn unknown(refused: &[Refused]) -> Vec<Finding> {
         let others =
             if others.is_empty() { String::new() } else { format!(", and with it {}", others.join(", ")) };
         let why = match &first.right {
-            Some(right) if right.starts_with('+') => {
+            Some(right) if right.starts_with('+') && !right.contains(' ') => {
                 let command = right.trim_start_matches('+').replace('|', " ").to_uppercase();
                 format!("the user may not run {command} ({right})")
             }

@@ -447,6 +447,7 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
     assert_eq!((gone, newer, apart), (0, 0, 0), "nobody deletes what messages contain");
     assert_eq!(expired, 0, "the model has no jobs");
     assert_eq!(bytes().as_deref(), Some(&b""[..]), "claiming is not refused");
+    assert_eq!(bytes().as_deref(), Some(&b""[..]), "dead letters are not refused");
     let results = bytes().expect("results").into_iter().map(result_of).collect();
     let (mut claims, mut unsent) = (Vec::new(), Vec::new());
     while let Some(id) = bytes() {

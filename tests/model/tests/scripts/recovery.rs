@@ -117,8 +117,8 @@ impl Real {
             clock: numbers[0],
             lease_ends: since_begun(numbers[1]),
             recovered: numbers[4],
-            claimed: bytes(3).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
-            extended: bytes(2).is_some_and(|results| results == b"1"),
+            claimed: bytes(4).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
+            extended: bytes(3).is_some_and(|results| results == b"1"),
         }
     }
 }

@@ -314,7 +314,7 @@ fn what_a_usual_call_has_popped_is_not_lost() {
         let payloads = &["a", "b", "c"][..count];
         twin.admin::<()>(&[&["RPUSH", TARGET], payloads].concat());
         let reply = twin.call(&scripts, "RECEIVE", &OF_RECEIVE, &arguments(1, now, &[], count as u8, ""));
-        assert_eq!(reply.expect("a reply").len(), 3, "it claims nothing");
+        assert_eq!(reply.expect("a reply").len(), 4, "it claims nothing");
         let (lists, hashes, sets) = twin.state();
         assert_eq!(lists[0].len() + lists[1].len(), 0);
         let of_messages = hashes[0].values().map(|record| &record[24..]);

@@ -116,7 +116,7 @@ impl Collector for Look {
         let of_itself = [
             (
                 "redelay_up",
-                "1 if all servers have answered, and have shown their queues",
+                "1 if the server has answered, and has shown its queues; in a cluster, if all have answered",
                 f64::from(u8::from(self.is_up)),
             ),
             (
