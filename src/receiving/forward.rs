@@ -41,9 +41,10 @@ impl fmt::Debug for Destination {
 #[derive(Debug)]
 pub(super) struct Forwarding {
     destination: Option<Destination>,
-    /// What is being done. It returns how many were sent, whether it began with the first one, and where to
-    /// go on.
-    running: Option<AbortOnDropHandle<(Result<usize, OpError>, bool, SetCursor)>>,
+    /// What is being done. It returns how many were sent, and where to go on.
+    running: Option<AbortOnDropHandle<(Result<usize, OpError>, SetCursor)>>,
+    /// Whether that began with the first letter.
+    from_the_first: bool,
     /// The letter that was passed over last.
     behind: SetCursor,
     failures: u32,
@@ -55,6 +56,7 @@ impl Forwarding {
         Self {
             destination,
             running: None,
+            from_the_first: true,
             behind: SetCursor::default(),
             failures: 0,
             not_before: Instant::now(),
@@ -69,10 +71,10 @@ impl Forwarding {
             let (conn, from) = (conn.clone(), from.clone());
             let runtime = conn.runtime().clone();
             let mut behind = std::mem::take(&mut self.behind);
-            let from_the_first = behind == SetCursor::default();
+            self.from_the_first = behind == SetCursor::default();
             let task = runtime.spawn(async move {
                 let sent = destination.send(&conn, &from, waiting, &mut behind).await;
-                (sent, from_the_first, behind)
+                (sent, behind)
             });
             self.running = Some(AbortOnDropHandle::new(task));
         }
@@ -86,13 +88,13 @@ impl Forwarding {
         };
         self.running = None;
         // The runtime is shutting down.
-        let Ok((sent, from_the_first, behind)) = ended else { return false };
+        let Ok((sent, behind)) = ended else { return false };
         self.behind = behind;
         match sent {
             // What cannot be read is not sent, and is no reason to hurry.
             Ok(sent) => {
                 // If none was sent behind a letter that was refused, that one is still in the way.
-                if sent > 0 || from_the_first {
+                if sent > 0 || self.from_the_first {
                     self.failures = 0;
                 }
                 sent > 0
