@@ -177,7 +177,7 @@ fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8
 }
 
 fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Result<T, CodecError> {
-    let shape = Shape::of::<T>()?;
+    let shape = Shape::without_aliases::<T>()?;
     let mut reader = read::ReadContext { input: Input::new(payload), shape, any_class };
     let read =
         T::deserialize(read::ValueReader::whole(&mut reader)).and_then(|value| match reader.input.left() {

@@ -135,7 +135,9 @@ impl Check<'_> {
         // What `rest(…)` names has the properties that no field has.
         let fields = found.fields.iter().enumerate().filter(|(at, _)| Some(*at) != found.rest);
         for (_, field) in fields {
-            if !declared.iter().any(|declared| declared.field.name == field.name) {
+            // One of several names is enough: the others are of an `alias`.
+            let mut names_of_it = found.fields.iter().filter(|other| other.first == field.first);
+            if !names_of_it.any(|other| declared.iter().any(|declared| declared.field.name == other.name)) {
                 let missing = declared.iter().map(|declared| declared.field.name.as_str());
                 let missing = missing.filter(|name| !found.fields.iter().any(|field| field.name == *name));
                 let transient = hierarchy.0.iter().flat_map(|class| &class.fields);
@@ -226,7 +228,9 @@ impl Check<'_> {
         if same_names == here && names != found.variants {
             self.add(place, format!("the constants in Java's order are {}", names.join(", ")));
         }
-        for variant in found.variants.iter().filter(|variant| !names.contains(variant)) {
+        let variants = || found.variants.iter().zip(&found.firsts);
+        let is_known = |constant| variants().any(|(name, first)| first == constant && names.contains(name));
+        for (variant, _) in variants().filter(|(_, first)| !is_known(*first)) {
             let missing = names.iter().copied().filter(|name| !found.variants.contains(name));
             self.add(
                 &format!("{place}.{variant}"),

@@ -67,7 +67,7 @@ pub(crate) enum Requested {
         rust: &'static str,
         variants: &'static [&'static str],
     },
-    /// Which field or variant a name stands for: the hash of what the type reads names into.
+    /// Which field or variant a name stands for: the hash of what `serde_derive` reads names into.
     Name(u64),
     /// Why it is none of these.
     Unsupported(&'static str),
@@ -319,8 +319,9 @@ impl<'de> MapAccess<'de> for Entry<'_> {
     }
 }
 
-/// What a type reads a name into. At the end of the path, that is the answer: `serde_derive` makes it an enum
-/// with a variant for each field, which an `alias` shares.
+/// What a type reads a name into. `serde_derive` makes it an enum `__Field` with a variant for each field,
+/// which an `alias` shares: at the end of the path, that is the answer. What a `Deserialize` by hand reads
+/// names into does not show which of them mean the same.
 fn identifier<'de, S: DeserializeSeed<'de>>(
     seed: S,
     name: &'static str,
@@ -328,7 +329,7 @@ fn identifier<'de, S: DeserializeSeed<'de>>(
 ) -> Result<S::Value, Answer> {
     let identifier = seed.deserialize(BorrowedStrDeserializer::new(name))?;
     match step {
-        Step::Name(_) => {
+        Step::Name(_) if std::any::type_name::<S::Value>().ends_with("::__Field") => {
             let mut hash = DefaultHasher::new();
             std::mem::discriminant(&identifier).hash(&mut hash);
             Err(Answer::Requested(Requested::Name(hash.finish())))

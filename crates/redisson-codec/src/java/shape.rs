@@ -13,6 +13,8 @@ use serde::de::DeserializeOwned;
 use super::known_classes::Class;
 use super::per_type::{Last, PerType};
 use crate::CodecError;
+#[cfg(feature = "kryo")]
+use crate::shown::{LONGEST, type_of, within};
 
 /// A type's shape. The first node is that of the type itself.
 #[derive(Debug)]
@@ -21,6 +23,9 @@ pub(crate) struct Shape {
     pub(crate) structs: Vec<StructShape>,
     pub(crate) enums: Vec<EnumShape>,
     pub(crate) choices: Vec<Choice>,
+    /// Where two names are of one field or constant, and which, if any are.
+    #[cfg_attr(not(feature = "kryo"), allow(dead_code, reason = "Jackson has names"))]
+    alias: Option<String>,
 }
 
 /// Which of [`Shape::nodes`].
@@ -119,6 +124,9 @@ pub(crate) struct StructShape {
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
+    /// The first of those that serde reads as one field, by `alias`: mostly the field itself.
+    #[cfg_attr(not(feature = "_jackson"), allow(dead_code, reason = "Kryo has no names"))]
+    pub(crate) first: usize,
     pub(crate) node: NodeId,
     /// Jackson writes its nulls: `@JsonInclude(ALWAYS)`.
     #[cfg_attr(not(feature = "_jackson"), allow(dead_code, reason = "Kryo has no annotations"))]
@@ -132,6 +140,9 @@ pub(crate) struct EnumShape {
     pub(crate) class: String,
     pub(crate) form: Form,
     pub(crate) variants: &'static [&'static str],
+    /// Of each constant, the first of those that serde reads as one.
+    #[cfg_attr(not(feature = "classes"), allow(dead_code, reason = "it has effect on the bodies only"))]
+    pub(crate) firsts: Vec<usize>,
     /// Of each constant, the class of its body, if it has one. javac numbers the bodies, not the constants.
     pub(crate) bodies: Vec<Option<String>>,
 }
@@ -288,6 +299,22 @@ impl Shape {
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     pub(crate) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Shape, CodecError> {
         SHAPES.of::<T>(Shape::infer::<T>)
+    }
+
+    /// The same for Kryo, which has fields and constants without names, by their numbers.
+    ///
+    /// # Errors
+    /// Also when a field or constant has several names.
+    #[cfg(feature = "kryo")]
+    pub(crate) fn without_aliases<T: DeserializeOwned + 'static>() -> Result<&'static Shape, CodecError> {
+        let shape = Shape::of::<T>()?;
+        match &shape.alias {
+            None => Ok(shape),
+            Some(alias) => {
+                let message = format!("`{}` cannot be a value of Kryo 5: {alias}", type_of::<T>());
+                Err(CodecError::new(within(message, LONGEST)))
+            }
+        }
     }
 
     /// The node of the type itself.

@@ -458,6 +458,73 @@ fn keys_of_many_digits() {
     }
 }
 
+/// `@JsonAlias`: each name is read, and the field's own is written.
+#[test]
+fn two_names_of_one_field() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "com.acme.Order")]
+    struct Order {
+        #[serde(alias = "before", alias = "zip")]
+        note: Option<String>,
+        #[serde(alias = "nr")]
+        id: i64,
+        #[serde(alias = "any")]
+        value: Value,
+    }
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "com.acme.Order")]
+    struct Old<T> {
+        zip: T,
+        nr: i64,
+        any: Value,
+    }
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "com.acme.Order")]
+    struct New {
+        note: Option<String>,
+        id: i64,
+        value: Value,
+    }
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "rest(more) com.acme.Rest")]
+    struct Rest {
+        #[serde(alias = "all")]
+        more: BTreeMap<String, Value>,
+    }
+    fn both<C: Codec<Order> + Codec<Old<Option<String>>> + Codec<New>>(codec: C) {
+        for (note, value) in [(None, Value::Null), (Some("a".to_owned()), Value::Null), (None, 1.into())] {
+            let old = codec.encode(&Old { zip: note.clone(), nr: 7, any: value.clone() }).unwrap();
+            let new = codec.encode(&New { note: note.clone(), id: 7, value: value.clone() }).unwrap();
+            let order = Order { note, id: 7, value };
+            assert_eq!(Codec::<Order>::decode(&codec, &old).unwrap(), order);
+            assert_eq!(Codec::<Order>::decode(&codec, &new).unwrap(), order);
+            assert_eq!(codec.encode(&order).unwrap(), new);
+        }
+    }
+    both(JsonJackson);
+    both(CborJackson);
+    both(MsgPackJackson);
+    reads(r#"{"before":null,"id":7}"#, Order { note: None, id: 7, value: Value::Null });
+    refused::<Order>(r#"{"note":"a","id":7,"zip":"b"}"#, "duplicate field `note`");
+    reads(r#"{"all":1}"#, Rest { more: [("all".to_owned(), 1.into())].into() });
+    reads("{}", Rest { more: BTreeMap::new() });
+}
+
+#[test]
+fn two_names_of_one_constant() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "abstract(Paid) com.acme.Status")]
+    enum Status {
+        #[serde(alias = "Done", alias = "Settled")]
+        Paid,
+        Open,
+    }
+    for name in ["Done", "Paid", "Settled"] {
+        reads(&format!("{name:?}"), Status::Paid);
+    }
+    assert_eq!(JsonJackson.encode(&Status::Paid).unwrap(), br#""Paid""#);
+}
+
 /// A character of `char[]` is a unit of UTF-16. Java writes all of them as one text.
 #[test]
 fn arrays_of_characters() {

@@ -12,7 +12,7 @@ use crate::java::shape::{Field, Kind, StructShape};
 /// What Java left out.
 static NULL: Node<'static> = Node { at: 0, is: Is::Null };
 
-/// The fields that were there.
+/// The fields that were there, by the [first](Field::first) of each.
 pub(super) struct FieldSet {
     /// So that most structs need no memory for it.
     first: u64,
@@ -90,14 +90,22 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
         self.class.any.or(self.class.rest)
     }
 
+    /// Whether they are one field of several names.
+    fn is_same(&self, field: usize, other: usize) -> bool {
+        self.class.fields[field].first == self.class.fields[other].first
+    }
+
     /// A field that Java left out because it is null, and which can be.
     #[inline]
     fn left_out(&mut self) -> Option<usize> {
         while self.missing < self.class.fields.len() {
             let at = self.missing;
             self.missing += 1;
-            let node = &self.reader.context.shape.nodes[self.class.fields[at].node];
-            if !self.seen.has(at) && (node.nullable || matches!(node.kind, Kind::Value | Kind::Optional(_))) {
+            let Field { first, node, .. } = self.class.fields[at];
+            let node = &self.reader.context.shape.nodes[node];
+            let nullable = node.nullable || matches!(node.kind, Kind::Value | Kind::Optional(_));
+            if nullable && !self.seen.has(first) {
+                self.seen.add(first);
                 return Some(at);
             }
         }
@@ -116,12 +124,13 @@ impl<'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> ObjectReader<'n, '
     /// The key of a field that is not there.
     fn left_out_key<'de, K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
         let any = self.others_field().filter(|at| {
-            let nullable = self.reader.context.shape.nodes[self.class.fields[*at].node].nullable;
-            !self.seen.has(*at) && (!nullable || !self.others.is_empty())
+            let Field { first, node, .. } = self.class.fields[*at];
+            let nullable = self.reader.context.shape.nodes[node].nullable;
+            !self.seen.has(first) && (!nullable || !self.others.is_empty())
         });
         let at = match any {
             Some(at) => {
-                self.seen.add(at);
+                self.seen.add(self.class.fields[at].first);
                 self.value = None;
                 at
             }
@@ -150,13 +159,13 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
                 continue;
             }
             if let Some(others) = self.others_field()
-                && field.is_none_or(|field| field == others)
+                && field.is_none_or(|field| self.is_same(field, others))
             {
                 self.others.push(entry);
                 continue;
             }
             if let Some(at) = field {
-                self.seen.add(at);
+                self.seen.add(self.class.fields[at].first);
             }
             self.value = Some((field, value));
             let name: StrDeserializer<'_, Failure> = (&*name).into_deserializer();

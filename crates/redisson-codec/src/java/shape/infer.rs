@@ -20,7 +20,13 @@ impl Shape {
         let mut inference = Inference {
             probe: probe::<T>,
             path: Vec::new(),
-            shape: Shape { nodes: Vec::new(), structs: Vec::new(), enums: Vec::new(), choices: Vec::new() },
+            shape: Shape {
+                nodes: Vec::new(),
+                structs: Vec::new(),
+                enums: Vec::new(),
+                choices: Vec::new(),
+                alias: None,
+            },
             structs: HashMap::new(),
             choices: HashMap::new(),
             complete: Vec::new(),
@@ -213,13 +219,10 @@ impl Inference {
             Requested::Bytes => Kind::Bytes,
             Requested::U8 => return Err("a lone `u8` is no Java type: a byte there is an `i8`".to_owned()),
             Requested::Struct { name, rust, fields } => Kind::Struct(self.class(name, rust, fields)?),
-            Requested::Enum { name, rust, variants } => {
-                self.refuse_aliases(variants)?;
-                match self.has_data(variants)? {
-                    false => Kind::Enum(self.constants(name, variants)?),
-                    true => Kind::Choice(self.choice(name, rust, variants)?),
-                }
-            }
+            Requested::Enum { name, rust, variants } => match self.has_data(variants)? {
+                false => Kind::Enum(self.constants(name, variants)?),
+                true => Kind::Choice(self.choice(name, rust, variants)?),
+            },
             Requested::Unsupported(what) => return Err(what.to_owned()),
             Requested::Option
             | Requested::Newtype(_)
@@ -242,7 +245,6 @@ impl Inference {
         if let Some(&known) = self.structs.get(&(name, rust)) {
             return Ok(known);
         }
-        self.refuse_aliases(fields)?;
         let named = Named::checked(name)?;
         if named.form == Form::Abstract {
             return Err("`abstract` goes with an enum".to_owned());
@@ -276,6 +278,7 @@ impl Inference {
         let fields_so_far = Vec::new();
         let class = StructShape { class, form, fields: fields_so_far, sorted, ordered, any, rest, pinned };
         self.shape.structs.push(class);
+        let firsts = self.firsts("field", fields);
         for (at_field, name) in fields.iter().enumerate() {
             let node = self.at(Step::Field(name))?;
             let is_map = matches!(self.shape.nodes[node].kind, Kind::Map(..));
@@ -287,35 +290,34 @@ impl Inference {
             if Some(at_field) == rest && !is_text_map {
                 return Err(format!("`rest({name})` goes with a map of texts"));
             }
-            self.shape.structs[at].fields.push(Field { name, node, nulls: nulls(at_field) });
+            self.shape.structs[at].fields.push(Field {
+                name,
+                first: firsts[at_field],
+                node,
+                nulls: nulls(at_field),
+            });
         }
         Ok(at)
     }
 
-    /// Refuses two names of one field or variant: each would be a field or constant of the class.
-    fn refuse_aliases(&mut self, names: &[&'static str]) -> Result<(), String> {
-        let mut meaning = |name| {
+    /// Of each name of a field or constant, the first one that means the same: mostly the name itself.
+    fn firsts(&mut self, kind: &str, names: &[&'static str]) -> Vec<usize> {
+        let mut known = HashMap::new();
+        let mut first = |(at, name): (usize, &&'static str)| {
             self.path.push(Step::Name(name));
             let requested = self.request();
             self.path.pop();
-            match requested {
-                Ok(Requested::Name(meaning)) => Some(meaning),
-                _ => None,
-            }
-        };
-        // All names mean the same to a type that reads them into no enum, as to `#[serde(other)]` those that
-        // it does not know.
-        let unknown = meaning("\0");
-        let mut known = HashMap::new();
-        for name in names {
-            let found = meaning(name).filter(|found| Some(*found) != unknown);
-            if let Some(other) = found.and_then(|found| known.insert(found, name)) {
-                return Err(format!(
-                    "`alias` has no counterpart in Java, where `{other}` and `{name}` would be two"
+            let Ok(Requested::Name(meaning)) = requested else { return at };
+            let first = *known.entry(meaning).or_insert(at);
+            if first != at && self.shape.alias.is_none() {
+                let (place, other) = (within(self.place_name(), 400), names[first]);
+                self.shape.alias = Some(format!(
+                    "at {place}, `{other}` and `{name}` are one {kind} by `alias`, and Kryo would have two"
                 ));
             }
-        }
-        Ok(())
+            first
+        };
+        names.iter().enumerate().map(&mut first).collect()
     }
 
     /// Whether the variants of an enum have values.
@@ -399,13 +401,14 @@ impl Inference {
             return Err(PROPERTIES.to_owned());
         }
         let (form, class) = (named.form, named.class);
-        let bodies = bodies(&named, variants)?;
+        let firsts = self.firsts("constant", variants);
+        let bodies = bodies(&named, variants, &firsts)?;
         let is_known = |known: &EnumShape| {
             known.class == class && known.form == form && known.variants == variants && known.bodies == bodies
         };
         let at = self.shape.enums.iter().position(is_known);
         Ok(at.unwrap_or_else(|| {
-            self.shape.enums.push(EnumShape { class: class.to_owned(), form, variants, bodies });
+            self.shape.enums.push(EnumShape { class: class.to_owned(), form, variants, firsts, bodies });
             self.shape.enums.len() - 1
         }))
     }
@@ -591,16 +594,19 @@ mod tests {
         #[serde(rename = "com.acme.Order", deny_unknown_fields)]
         #[allow(dead_code)]
         struct Strict {
-            #[serde(alias = "number")]
+            price: i64,
+            #[serde(alias = "number", alias = "nr")]
             id: i64,
         }
         #[derive(Deserialize)]
-        #[serde(rename = "com.acme.Status")]
+        #[serde(rename = "abstract(New) com.acme.Status")]
         #[allow(dead_code)]
         enum Status {
             Paid,
-            #[serde(alias = "Made")]
+            #[serde(alias = "Made", alias = "New")]
             Created,
+            #[serde(other)]
+            Other,
         }
         #[derive(Deserialize)]
         #[serde(rename = "com.acme.Task")]
@@ -609,48 +615,67 @@ mod tests {
             #[serde(alias = "Later")]
             Order(Tree),
         }
-        let two =
-            |names| format!("`alias` has no counterpart in Java, where {names} would be two").leak() as &str;
-        refused::<Vec<Order>>("the value[]", two("`id` and `number`"));
-        refused::<Strict>("com.acme.Order", two("`id` and `number`"));
-        refused::<Option<Status>>("the value", two("`Created` and `Made`"));
-        refused::<Task>("com.acme.Task", two("`Later` and `Order`"));
+        fn alias<T: DeserializeOwned + 'static>() -> &'static str {
+            Shape::of::<T>().unwrap().alias.as_deref().unwrap()
+        }
+        let firsts = |shape: &Shape| -> Vec<_> {
+            shape.structs[0].fields.iter().map(|field| shape.structs[0].fields[field.first].name).collect()
+        };
+        assert_eq!(
+            alias::<Vec<Order>>(),
+            "at `the value[]`, `id` and `number` are one field by `alias`, and Kryo would have two"
+        );
+        assert_eq!(firsts(Shape::of::<Order>().unwrap()), ["id", "id"]);
+        assert!(alias::<Strict>().contains("at `com.acme.Order`, `id` and `nr` are one field"));
+        assert_eq!(firsts(Shape::of::<Strict>().unwrap()), ["price", "id", "id", "id"]);
+        assert!(alias::<Option<Status>>().contains("`Created` and `Made` are one constant by `alias`"));
+        let status = &Shape::of::<Option<Status>>().unwrap().enums[0];
+        assert_eq!(status.firsts, [0, 1, 1, 1, 4]);
+        let body = Some("com.acme.Status$1".to_owned());
+        assert_eq!(status.bodies, [None, body.clone(), body.clone(), body, None]);
+        refused::<Task>("com.acme.Task", "two variants are of the class `com.acme.Node`");
     }
 
-    /// Those that are read into texts, and a constant for all others.
+    /// What a `Deserialize` by hand reads names into need not say which is which.
     #[test]
     fn names_that_are_no_aliases() {
-        struct ByHand;
-        impl<'de> Deserialize<'de> for ByHand {
+        struct ByHand<K>(std::marker::PhantomData<K>);
+        impl<'de, K: Deserialize<'de>> Deserialize<'de> for ByHand<K> {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_struct("com.acme.ByHand", &["a", "b"], ByHand)
+                deserializer.deserialize_struct("com.acme.ByHand", &["a", "b"], ByHand(Default::default()))
             }
         }
-        impl<'de> serde::de::Visitor<'de> for ByHand {
-            type Value = ByHand;
+        impl<'de, K: Deserialize<'de>> serde::de::Visitor<'de> for ByHand<K> {
+            type Value = ByHand<K>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<ByHand, A::Error> {
-                while map.next_key::<String>()?.is_some() {
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<ByHand<K>, A::Error> {
+                while map.next_key::<K>()?.is_some() {
                     map.next_value::<i32>()?;
                 }
-                Ok(ByHand)
+                Ok(self)
             }
         }
         #[derive(Deserialize)]
-        #[serde(rename = "com.acme.Status")]
-        #[allow(dead_code)]
-        enum Status {
-            Paid,
-            Created,
-            #[serde(other)]
+        #[serde(from = "String")]
+        enum Key {
+            Field(#[allow(dead_code)] usize),
             Other,
         }
-        assert_eq!(Shape::of::<ByHand>().unwrap().structs[0].fields.len(), 2);
-        assert_eq!(kind::<Status>(), Kind::Enum(0));
+        impl From<String> for Key {
+            fn from(name: String) -> Self {
+                ["a", "b"].iter().position(|known| *known == name).map_or(Key::Other, Key::Field)
+            }
+        }
+        let firsts = |shape: &Shape| -> Vec<_> {
+            assert_eq!(shape.alias, None);
+            shape.structs[0].fields.iter().map(|field| field.first).collect()
+        };
+        assert_eq!(firsts(Shape::of::<ByHand<String>>().unwrap()), [0, 1]);
+        assert_eq!(firsts(Shape::of::<ByHand<Key>>().unwrap()), [0, 1]);
     }
 
     #[test]

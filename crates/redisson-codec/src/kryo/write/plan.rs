@@ -157,7 +157,7 @@ impl Plan {
     #[inline]
     pub(in super::super) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Plan, CodecError> {
         PLANS.of::<T>(|| {
-            let shape = Shape::of::<T>()?;
+            let shape = Shape::without_aliases::<T>()?;
             match shape.nodes.iter().find_map(|node| serialized_by_java(&node.kind)) {
                 Some(class) => Err(CodecError::new(format!(
                     "`{}` cannot be written as Kryo 5: Redisson leaves the class `{class}` to Java's own serialization",

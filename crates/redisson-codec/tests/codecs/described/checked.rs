@@ -68,6 +68,34 @@ fn a_struct_that_keeps_unknown_properties() {
     assert!(differences::<Stock>("class a.Stock { Long sku; }").is_empty());
 }
 
+/// The class has one name of each field and constant, and Jackson reads others.
+#[test]
+fn a_struct_with_two_names_of_one_field() {
+    #[derive(Deserialize)]
+    #[serde(rename = "a.Stock")]
+    #[allow(dead_code)]
+    struct Stock {
+        #[serde(alias = "number", alias = "article")]
+        sku: Option<i64>,
+        state: Option<State>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename = "a.State")]
+    #[allow(dead_code)]
+    enum State {
+        #[serde(alias = "THERE")]
+        IN,
+        OUT,
+    }
+    let enums = "enum a.State { IN, OUT; }";
+    assert!(
+        differences::<Stock>(&format!("class a.Stock {{ Long sku; a.State state; }} {enums}")).is_empty()
+    );
+    let found = differences::<Stock>(&format!("class a.Stock {{ Long size; a.State state; }} {enums}"));
+    assert!(found.contains(&"a.Stock.size: missing here: `Long` in Java".to_owned()), "{found:?}");
+    assert!(found.iter().any(|line| line.starts_with("a.Stock.sku: no field of the class")), "{found:?}");
+}
+
 #[derive(Deserialize)]
 #[serde(rename = "a.Way", rename_all = "UPPERCASE")]
 #[allow(dead_code)]

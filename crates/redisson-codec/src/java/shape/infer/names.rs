@@ -27,22 +27,25 @@ pub(super) fn place(word: &str, name: &str, fields: &[&str]) -> Result<usize, St
     at.ok_or_else(|| format!("`{word}(…)` names `{name}`, which is no field"))
 }
 
-/// Of each constant, the class of its body.
-pub(super) fn bodies(named: &Named<'_>, variants: &[&str]) -> Result<Vec<Option<String>>, String> {
+/// Of each constant, the class of its body, which is that of all its names.
+pub(super) fn bodies(
+    named: &Named<'_>,
+    variants: &[&str],
+    firsts: &[usize],
+) -> Result<Vec<Option<String>>, String> {
     let list: Option<Vec<&str>> = named.bodies.map(|list| list.split(',').map(str::trim).collect());
     if let Some(other) = list.iter().flatten().find(|name| !variants.contains(name)) {
         return Err(format!("`abstract(…)` names `{other}`, which is no constant of the enum"));
     }
-    let has_body = |name| match &list {
+    let is_named = |name| match &list {
         Some(list) => list.contains(name),
         None => named.form == Form::Abstract,
     };
-    let mut number = 0;
-    let body = |name| {
-        has_body(name).then(|| {
-            number += 1;
-            format!("{}${number}", named.class)
-        })
+    let has_body = |constant| variants.iter().zip(firsts).any(|(name, at)| *at == constant && is_named(name));
+    let with_body: Vec<_> = (0..variants.len()).filter(|at| firsts[*at] == *at && has_body(*at)).collect();
+    let body = |first: &usize| {
+        let before = with_body.iter().position(|at| at == first)?;
+        Some(format!("{}${}", named.class, before + 1))
     };
-    Ok(variants.iter().map(body).collect())
+    Ok(firsts.iter().map(body).collect())
 }
