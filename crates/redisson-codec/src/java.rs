@@ -6,7 +6,7 @@
 //! | in Rust | in Java |
 //! |---|---|
 //! | `i32`, `i64`, `i16`, `i8`, `f32`, `f64`, `bool` | `int`, `long`, `short`, `byte`, `float`, `double`, `boolean` |
-//! | `u16`, or a `char` up to U+FFFF | `char` |
+//! | `u16`, or a `char` up to U+FFFF | `char`; in a `char[]`, a character beyond that is two: use `Vec<u16>` |
 //! | `Option<i32>` and so on | `Integer` and so on |
 //! | `String`, `Option<String>` | `String` |
 //! | `Vec<T>` | `ArrayList`; its elements are objects, so that `Vec<i32>` is a `List<Integer>` |

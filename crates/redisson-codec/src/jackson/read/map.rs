@@ -109,12 +109,18 @@ impl<'de> Deserializer<'de> for KeyReader<'_, '_> {
         deserialize_i64 visit_i64;
         deserialize_f32 visit_f32;
         deserialize_f64 visit_f64;
-        deserialize_char visit_char;
     }
 
     fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
         match value::unit(&self.0.text()) {
             Some(key) => visitor.visit_u16(key),
+            None => Err(Failure::new("expected a key of one character")),
+        }
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        match value::unit(&self.0.text()).and_then(|unit| char::from_u32(unit.into())) {
+            Some(key) => visitor.visit_char(key),
             None => Err(Failure::new("expected a key of one character")),
         }
     }
