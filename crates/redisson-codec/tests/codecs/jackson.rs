@@ -430,7 +430,19 @@ fn what_is_not_written() {
     );
     let long: java::BigInteger = "9".repeat(1010).parse().unwrap();
     assert!(said(CborJackson.encode(&long)).contains("more than 1000 digits"));
-    assert!(said(JsonJackson.encode(&HashMap::from([(long, 1)]))).contains("more than 1000 digits"));
+    let beyond: java::BigInteger = "9".repeat(1001).parse().unwrap();
+    let negative: java::BigInteger = format!("-{}", "9".repeat(1000)).parse().unwrap();
+    for key in [
+        Value::BigInteger(long.clone()),
+        Value::BigInteger(beyond),
+        Value::BigInteger(negative.clone()),
+        Value::BigDecimal(java::BigDecimal::new(long, 1)),
+        Value::BigDecimal(java::BigDecimal::new(negative, 1)),
+    ] {
+        let map = java::Map::new("java.util.HashMap", [(key, Value::Null)]);
+        let error = said(JsonJackson.encode(&Value::Map(Box::new(map))));
+        assert!(error.contains("a key of more than 1000 characters"), "{error}");
+    }
     assert!(said(JsonJackson.encode(&'🚀')).contains("not one `char`"));
     assert!(said(JsonJackson.encode(&0xd83du16)).contains("half of a surrogate pair"));
 }
@@ -456,6 +468,22 @@ fn keys_of_many_digits() {
     ] {
         assert!(error.contains("at most 1000 characters, found one of 1001"), "{error}");
     }
+}
+
+/// A `char` of Java is a unit of UTF-16, read and written.
+#[test]
+fn keys_of_one_character() {
+    let read = |payload: &str| Codec::<HashMap<char, i32>>::decode(&JsonJackson, payload.as_bytes());
+    let payload = r#"{"@class":"java.util.HashMap","ä":1}"#;
+    let map = read(payload).unwrap();
+    assert_eq!(map, HashMap::from([('ä', 1)]));
+    assert_eq!(JsonJackson.encode(&map).unwrap(), payload.as_bytes());
+    for key in ["🚀", "ab", ""] {
+        let error = error(read(&format!(r#"{{"{key}":1}}"#)));
+        assert!(error.contains("expected a key of one character"), "{error}");
+    }
+    let error = error(JsonJackson.encode(&HashMap::from([('🚀', 1)])));
+    assert!(error.contains("not one `char`"), "{error}");
 }
 
 /// `@JsonAlias`: each name is read, and the field's own is written.

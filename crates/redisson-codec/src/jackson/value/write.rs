@@ -11,7 +11,7 @@ use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, MAX_DIGITS, Node, 
 use crate::jackson::times;
 use crate::jackson::write::{CLASS, Written, enum_set_class, refused, text_of};
 use crate::java::known_classes::{Scalar, known};
-use crate::java::{Array, Classed, Constant, Object, Value};
+use crate::java::{Array, BigInteger, Classed, Constant, Object, Value};
 use crate::number::{java_float, java_text};
 use crate::shown::shown;
 
@@ -27,7 +27,8 @@ pub(in crate::jackson) fn key(value: &Value) -> Outcome<Key<'_>> {
         Value::Character(key) => text_of(&[*key])?,
         Value::Float(key) => java_float(*key),
         Value::Double(key) => java_text(*key),
-        Value::BigInteger(_) | Value::BigDecimal(_) => digits(value)?,
+        Value::BigInteger(key) => number_key(key, key)?,
+        Value::BigDecimal(key) => number_key(key.unscaled(), key)?,
         Value::Uuid(key) => key.to_string(),
         Value::Text(text) if !is_time(&text.class) => text.text.clone(),
         Value::Enum(constant) => name(&constant.constant)?.to_owned(),
@@ -49,19 +50,17 @@ fn check_digits(value: &Value) -> Outcome<()> {
     };
     match big.as_be_bytes().len() {
         ..=MAX_BIG_BYTES => Ok(()),
-        _ => Err(beyond_digits()),
+        _ => {
+            Err(Failure::new(format!("a number of more than {MAX_DIGITS} digits is more than Jackson reads")))
+        }
     }
 }
 
-fn beyond_digits() -> Failure {
-    Failure::new(format!("a number of more than {MAX_DIGITS} digits is more than Jackson reads"))
-}
-
-/// A big number as a map's key.
-fn digits(value: &Value) -> Outcome<String> {
-    check_digits(value)?;
-    let text = value.to_string();
-    if text.len() > MAX_DIGITS { Err(beyond_digits()) } else { Ok(text) }
+/// A big number as a map's key. To print one of any length would take more than linear time.
+fn number_key(unscaled: &BigInteger, key: &impl ToString) -> Outcome<String> {
+    let text = (unscaled.as_be_bytes().len() <= MAX_BIG_BYTES).then(|| key.to_string());
+    text.filter(|text| text.len() <= MAX_DIGITS)
+        .ok_or_else(|| Failure::new(format!("a key of more than {MAX_DIGITS} characters")))
 }
 
 fn name(constant: &Constant) -> Outcome<&str> {
