@@ -80,12 +80,12 @@ fn a_struct_with_two_names_of_one_field() {
         state: Option<State>,
     }
     #[derive(Deserialize)]
-    #[serde(rename = "a.State")]
+    #[serde(rename = "a.State", rename_all = "UPPERCASE")]
     #[allow(dead_code)]
     enum State {
         #[serde(alias = "THERE")]
-        IN,
-        OUT,
+        In,
+        Out,
     }
     let enums = "enum a.State { IN, OUT; }";
     assert!(
