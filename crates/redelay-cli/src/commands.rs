@@ -1,10 +1,10 @@
 //! The commands, a file each: they read, and print.
 
+mod completions_and_man;
 mod doctor;
 mod due;
 #[cfg(feature = "exporter")]
 mod exporter;
-mod generated;
 mod inspect;
 mod java_struct;
 mod list;
@@ -54,8 +54,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             inspect::run(hex, digits, Reading { codec, decoder: decoder.decoder, classes }, &out).await
         }
         Command::JavaStruct { class, classes } => java_struct::run(&class, &classes.classes, &out),
-        Command::Completions { shell } => generated::completions(shell, &out),
-        Command::Man { into } => generated::man(into.as_deref(), &out),
+        Command::Completions { shell } => completions_and_man::completions(shell, &out),
+        Command::Man { into } => completions_and_man::man(into.as_deref(), &out),
     }
 }
 
