@@ -181,7 +181,9 @@ async fn what_cannot_become_a_dead_letter_waits() {
     assert_eq!((*again.value(), again.attempt()), (1, 2));
     // By the receiver that has found it.
     let reported = [&client, &other_client].map(|client| client.stats().last_error);
-    let is_told = |error: &redelay::stats::LastError| error.message.contains("WRONGTYPE");
+    let is_told = |error: &redelay::stats::LastError| {
+        error.message.starts_with("dead letters of `q`: ") && error.message.contains("WRONGTYPE")
+    };
     assert!(reported.iter().flatten().any(is_told), "{reported:?}");
     again.ack().await.unwrap();
     let offer = delayed.offer(&2, Duration::ZERO).id("2").until_done();
