@@ -24,13 +24,19 @@ pub(super) struct Scored {
     pub(super) score: Bytes,
 }
 
-impl Scored {
-    /// Whether another one was read if all up to this one were. The member of a cursor may be only how it
-    /// begins.
+/// What was read: all up to this one.
+struct Read {
+    last: Scored,
+    /// The member of a cursor may be only how it begins.
+    is_cursor: bool,
+}
+
+impl Read {
     fn includes(&self, other: &Scored) -> bool {
-        match number(&other.score).total_cmp(&number(&self.score)) {
+        let Scored { member, score } = &self.last;
+        match number(&other.score).total_cmp(&number(score)) {
             Ordering::Less => true,
-            Ordering::Equal => other.member <= self.member || other.member.starts_with(&self.member),
+            Ordering::Equal => other.member <= *member || self.is_cursor && other.member.starts_with(member),
             Ordering::Greater => false,
         }
     }
@@ -51,7 +57,9 @@ impl Look {
     ) -> Result<Vec<Scored>> {
         let mut read = match after {
             None => None,
-            Some(Cursor(Inner::Score { score, member })) => Some(Scored { score, member }),
+            Some(Cursor(Inner::Score { score, member })) => {
+                Some(Read { last: Scored { member, score }, is_cursor: true })
+            }
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut members, mut size) = (Vec::new(), PageSize::new());
@@ -64,7 +72,7 @@ impl Look {
             page.truncate(max - members.len());
             size.has_read(page.iter().map(|member| &member.member[..]));
             let Some(last) = page.last() else { break };
-            read = Some(last.clone());
+            read = Some(Read { last: last.clone(), is_cursor: false });
             members.extend(page);
             if is_last {
                 break;
@@ -74,9 +82,9 @@ impl Look {
     }
 
     /// At least one member behind this cursor, if there is any, and not many more than `most`.
-    async fn behind(&self, set: &Bytes, read: &Scored, most: usize) -> Result<Page> {
+    async fn behind(&self, set: &Bytes, read: &Read, most: usize) -> Result<Page> {
         // One more, for the one that was read.
-        let command = Command::new("ZRANGEBYSCORE").arg(set.clone()).arg(read.score.clone()).arg("+inf");
+        let command = Command::new("ZRANGEBYSCORE").arg(set.clone()).arg(read.last.score.clone()).arg("+inf");
         let command = command.arg("WITHSCORES").arg("LIMIT").number(0).number(most + 1);
         let page = Page::of(self.strings(command).await?, most + 1).behind(read);
         if !page.members.is_empty() || page.is_last {
@@ -86,7 +94,7 @@ impl Look {
     }
 
     /// The same, where more members have the score than a page.
-    async fn behind_equals(&self, set: &Bytes, read: &Scored, most: usize) -> Result<Page> {
+    async fn behind_equals(&self, set: &Bytes, read: &Read, most: usize) -> Result<Page> {
         let (mut from, mut to) = (0, self.count(Command::new("ZCARD").arg(set.clone())).await?);
         while from < to {
             let middle = from + (to - from) / 2;
@@ -127,7 +135,7 @@ impl Page {
     }
 
     /// Without what was read before.
-    fn behind(mut self, read: &Scored) -> Self {
+    fn behind(mut self, read: &Read) -> Self {
         self.members.retain(|member| !read.includes(member));
         self
     }
@@ -141,19 +149,21 @@ mod tests {
     fn members_are_in_the_order_of_scores_and_then_of_bytes() {
         let member =
             |score: &'static str, member: &'static str| Scored { member: member.into(), score: score.into() };
-        let read = member("7", "bb");
-        for (other, is_read) in [
-            (member("6.5", "z"), true),
-            (member("7", "ba"), true),
-            (member("7", "bb"), true),
-            (member("7", "bbc"), true),
-            (member("7", "bc"), false),
-            (member("7.001", "a"), false),
-            (member("inf", "a"), false),
-            (member("-inf", "z"), true),
-            (member("-0", "z"), true),
-        ] {
-            assert_eq!(read.includes(&other), is_read, "{other:?}");
+        for is_cursor in [false, true] {
+            let read = Read { last: member("7", "bb"), is_cursor };
+            for (other, is_read) in [
+                (member("6.5", "z"), true),
+                (member("7", "ba"), true),
+                (member("7", "bb"), true),
+                (member("7", "bbc"), is_cursor),
+                (member("7", "bc"), false),
+                (member("7.001", "a"), false),
+                (member("inf", "a"), false),
+                (member("-inf", "z"), true),
+                (member("-0", "z"), true),
+            ] {
+                assert_eq!(read.includes(&other), is_read, "{other:?}");
+            }
         }
         assert_eq!(number(b"-0").to_bits(), number(b"0").to_bits());
     }
