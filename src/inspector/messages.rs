@@ -108,7 +108,8 @@ impl Inspector {
         Ok(messages)
     }
 
-    /// Reads up to `max` dead letters, the oldest first.
+    /// Reads up to `max` dead letters, the oldest first. It needs no handle of the queue;
+    /// [`BlockingQueue::dead_letters`](crate::BlockingQueue::dead_letters) also requeues and removes.
     ///
     /// # Errors
     /// As [`in_flight`](Self::in_flight).

@@ -17,9 +17,9 @@
 --        answered, epoch ms, or 0; how many ms later it meant to call
 --        6.. a members, e members, then s times: verb, member, ms, reason (of an extension, the id that is
 --        held), error; then h times: its number among the a, id; then j times: its number among the e, id
--- Reply  {numbers, why no message was claimed or '', why a message did not become a dead letter or '', results
---        of the settlements, refusals..., id, record, id, record, ... member of the leases, '', ... for claims
---        whose records are not sent}
+-- Reply  {numbers, why no message was claimed or '', why a message did not become a dead letter or '',
+--        results of the settlements, refusals..., id, record, id, record, ... member of the leases, '', ...
+--        for claims whose records are not sent}
 --        Thirteen numbers of eight bytes, big-endian: clock in ms, when the first lease may be ended and when
 --        the first retry is due, epoch ms or -1, 1 if claims have left payloads or 0, messages taken back
 --        from lost receivers, messages that became dead letters, dead letters removed, dead letters to be

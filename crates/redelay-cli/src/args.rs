@@ -34,9 +34,9 @@ pub(crate) struct Arguments {
 pub(crate) struct Connection {
     /// The server: redis://host:port/db, rediss://, redis-cluster://, redis-sentinel://, redis+unix://
     ///
-    /// Without it: the profile, the variable REDIS_URL, the profile `default`, or redis://localhost:6379. A
-    /// password is refused here, because everybody sees it in `ps`. With it, the profile still says the
-    /// codecs, the prefix of names, and what is masked.
+    /// Without it: the profile, the variable REDELAY_URL or REDIS_URL, the profile `default`, or
+    /// redis://localhost:6379. A password is refused here, because everybody sees it in `ps`. With it, the
+    /// profile still says the codecs, the prefix of names, and what is masked.
     #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: Option<String>,
     /// A profile of $XDG_CONFIG_HOME/redelay/config.toml

@@ -1,4 +1,4 @@
-//! The connection of a command: by `--url`, a profile, or `REDIS_URL`.
+//! The connection of a command: by `--url`, a profile, or `REDELAY_URL`.
 
 use std::env;
 use std::path::PathBuf;
@@ -288,13 +288,16 @@ impl Servers {
 
 /// The profile and the URL: of the command line, the environment and the configuration, in this order.
 fn choose(connection: &Connection) -> Result<(Profile, String), Failure> {
-    let variable = env::var("REDIS_URL").ok().filter(|url| !url.is_empty());
+    // The first is that of programs with `Client::from_env("REDELAY")`.
+    let variable = ["REDELAY_URL", "REDIS_URL"]
+        .into_iter()
+        .find_map(|name| env::var(name).ok().filter(|url| !url.is_empty()));
     let path = profile::path(|name| env::var_os(name));
     let profile = profile::load(connection.profile.as_deref(), path.as_deref())?.unwrap_or_default();
     if connection.url.as_deref().is_some_and(has_password) {
         return Err(Failure::Usage(
             "--url has a password, which everybody on this machine sees in `ps`; put the URL into \
-            REDIS_URL, or use --profile with a password_command"
+            REDELAY_URL, or use --profile with a password_command"
                 .into(),
         ));
     }

@@ -17,7 +17,7 @@ fn a_password_on_the_command_line_is_refused() {
     let output = program().args(["--url", "redis://looks:secret@127.0.0.1:1", "ls"]).output().unwrap();
     let said = Ran::new(&output).failed(2);
     assert!(
-        said.contains("REDIS_URL") && said.contains("password_command") && !said.contains("secret"),
+        said.contains("REDELAY_URL") && said.contains("password_command") && !said.contains("secret"),
         "{said}"
     );
 }
@@ -39,6 +39,8 @@ fn a_server_is_named_in_four_ways() {
     let nowhere = "redis://127.0.0.1:1";
     assert!(run(&[], &["ls"]).ok().contains("shop:orders"), "the default profile");
     assert!(run(&[("REDIS_URL", &server.url())], &["ls"]).ok().contains("shop:orders"));
+    let both = [("REDIS_URL", nowhere), ("REDELAY_URL", &*server.url())];
+    assert!(run(&both, &["ls"]).ok().contains("shop:orders"));
     assert!(run(&[("REDIS_URL", nowhere)], &["ls", "--url", &server.url()]).ok().contains("shop:orders"));
     assert!(run(&[("REDIS_URL", nowhere)], &["--profile", "default", "ls"]).ok().starts_with("default · "));
     // What the profile masks is masked, whichever way the server is named.

@@ -81,7 +81,9 @@ impl Ran {
 /// The program without anything of this machine.
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_redelay"));
-    for name in ["REDIS_URL", "REDELAY_PROFILE", "XDG_CONFIG_HOME", "NO_COLOR", "CLICOLOR_FORCE"] {
+    for name in
+        ["REDELAY_URL", "REDIS_URL", "REDELAY_PROFILE", "XDG_CONFIG_HOME", "NO_COLOR", "CLICOLOR_FORCE"]
+    {
         command.env_remove(name);
     }
     command.env("HOME", "/nonexistent").env("TZ", "UTC").stdin(Stdio::null());
