@@ -398,12 +398,13 @@ impl<T: 'static> Receiver<T> {
         let ReceiverOptions { lease, extend_for, attempts, losses, dead, dead_letters: (most, age), .. } =
             self.options;
         let queue = self.queue.queue();
-        let is_own = |to: &&Destination| to.keys == queue.keys && to.conn.server() == queue.conn.server();
-        if self.options.send_to.iter().any(|to| is_own(&to)) {
-            return Err(op.invalid("the dead letters of a queue cannot be sent to that queue"));
-        }
-        if let Some(to) = self.options.send_to.iter().find(|to| !to.conn.can_hold(&to.keys)) {
-            return Err(op.split(&events::name(&to.keys)));
+        if let Some(to) = &self.options.send_to {
+            if to.keys == queue.keys && to.conn.server() == queue.conn.server() {
+                return Err(op.invalid("the dead letters of a queue cannot be sent to that queue"));
+            }
+            if !to.conn.can_hold(&to.keys) {
+                return Err(op.split(&events::name(&to.keys)));
+            }
         }
         if !LEASE_RANGE.contains(&lease) {
             return Err(op.invalid(format!("lease({lease:?}) is out of range; use 100 ms to a day")));

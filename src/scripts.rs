@@ -142,7 +142,7 @@ scripts! {
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
     PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "104e3d3cd751dba1d39e8d06d9d6ab7943ee0fd6",
+    RECEIVE: "d902bb70c36f05c42e3309835760c4bb0fb30ebc",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,
          notes, more_notes],
         ["receive/begin", "receive/acknowledge", "receive/many", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling",

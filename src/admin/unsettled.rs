@@ -313,10 +313,9 @@ impl Unsettled {
                 _ => None,
             });
             ids.extend(members);
-            // On a busy queue there is always one more behind it.
-            let is_last = leases.len() < 3 * LEASES;
+            // A shorter page is the last one: on a busy queue there is always one more lease behind it.
             match leases.last_chunk() {
-                Some([Reply::Bytes(member), Reply::Bytes(score), _]) if !is_last => {
+                Some([Reply::Bytes(member), Reply::Bytes(score), _]) if leases.len() >= 3 * LEASES => {
                     cursor = [score.clone(), member.clone()];
                 }
                 _ => return Ok(ids),

@@ -115,8 +115,8 @@ impl ClientConfig {
     /// `REDELAY_CONNECT_TIMEOUT_MS`, `REDELAY_COMMAND_TIMEOUT_MS`, `REDELAY_TRANSFER` (`true` or `false`),
     /// `REDELAY_REPLICAS_COUNT`, `REDELAY_REPLICAS_TIMEOUT_MS`, `REDELAY_TLS_ROOT_CERTIFICATES` (separated as
     /// in `PATH`), `REDELAY_TLS_ONLY_THESE_ROOTS`, `REDELAY_TLS_CLIENT_CERTIFICATE`, `REDELAY_TLS_CLIENT_KEY`
-    /// and `REDELAY_TLS_SERVER_NAME`. A variable that is empty counts as not set,
-    /// and others are ignored.
+    /// and `REDELAY_TLS_SERVER_NAME`. An empty variable counts as not set. Other
+    /// variables are ignored.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a value that is no number, no `true` or `false`, or no

@@ -278,9 +278,7 @@ impl Supervisor {
 
     async fn on_reconnected(&mut self) {
         // The library does not report the loss when it was asked to reconnect.
-        if self.loss == Loss::None {
-            self.report_loss(&given_up());
-        }
+        self.report_given_up();
         self.sessions.send_replace(None);
         self.begin_session(false).await;
     }
@@ -291,9 +289,7 @@ impl Supervisor {
         self.end_session();
         match error {
             Some(error) => self.report_loss(&self.cause(&error)),
-            None if self.loss == Loss::None => self.report_loss(&given_up()),
-            // It was given up for a reason.
-            None => {}
+            None => self.report_given_up(),
         }
         sleep(PROBE).await;
         self.connect().await;
@@ -396,6 +392,13 @@ impl Supervisor {
     /// The library reports when it is done.
     fn force_reconnection(&self) {
         self.client.clone().force_reconnection();
+    }
+
+    /// Reports the loss, unless the connection was given up for a reason, which is reported.
+    fn report_given_up(&mut self) {
+        if self.loss == Loss::None {
+            self.report_loss(&given_up());
+        }
     }
 
     /// Reports each loss once, however many ways there are to notice it. The last reason is kept.

@@ -53,7 +53,7 @@ pub(super) fn answered<T>(
         .collect())
 }
 
-/// Whether the user may not access a key or a channel. One that lacks a command is told so in other words.
+/// Whether the user may not access a key or a channel. The server words a missing command differently.
 pub(super) fn refuses_key(why: &str) -> bool {
     why.starts_with("NOPERM") && !why.contains(" command")
 }

@@ -165,8 +165,8 @@ async fn a_queue_cannot_be_its_own_dead_letters() {
     assert_eq!(server.list("q"), [b"7"]);
 }
 
-/// What should become a dead letter, and cannot, stays a message. It is not counted as dead, and the refusal
-/// is told. Nobody begins a job that has expired.
+/// A message that cannot become a dead letter stays a message. It is not counted as dead, and `last_error`
+/// says why. No receiver begins an expired job.
 #[tokio::test]
 async fn what_cannot_become_a_dead_letter_waits() {
     let server = Server::start();
@@ -183,7 +183,7 @@ async fn what_cannot_become_a_dead_letter_waits() {
     let is_told = |error: redelay::stats::LastError| {
         error.message.starts_with("dead letters of `q`: ") && error.message.contains("WRONGTYPE")
     };
-    until_async("it is told", || async {
+    until_async("the error is reported", || async {
         [&client, &other_client].iter().any(|client| client.stats().last_error.is_some_and(is_told))
     })
     .await;
@@ -195,7 +195,7 @@ async fn what_cannot_become_a_dead_letter_waits() {
     let looks = async |is_over: &dyn Fn() -> bool| {
         until_async("it is tried", || async {
             let begun = receiver.receive_timeout(ms(10)).await.unwrap();
-            assert!(begun.is_none(), "nobody begins it");
+            assert!(begun.is_none(), "a receiver has begun it");
             is_over()
         })
         .await;

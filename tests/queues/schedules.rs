@@ -375,7 +375,7 @@ async fn schedules_run_although_the_user_may_not_make_their_keys_agree() {
     let is_told = |error: redelay::stats::LastError| {
         error.message.starts_with("agreement of the keys of `q`, schedules")
     };
-    until_async("it is told", || async { client.stats().last_error.is_some_and(is_told) }).await;
+    until_async("the error is reported", || async { client.stats().last_error.is_some_and(is_told) }).await;
     for _ in 0..3 {
         soon(ready.take()).await.unwrap();
     }

@@ -64,6 +64,18 @@ impl Running {
         Self { context: context.clone(), end: tokio::spawn(run) }
     }
 
+    /// Its handlers wait at the gate.
+    fn waiting(
+        context: &WorkerContext,
+        backend: RedelayBackend<i64>,
+        begun: &Begun,
+        gate: &Arc<Semaphore>,
+    ) -> Self {
+        let worker = WorkerBuilder::new(context.clone()).backend(backend);
+        let worker = worker.data(begun.clone()).data(gate.clone()).build(waits);
+        Self::new(context, worker.run())
+    }
+
     async fn stop(self) {
         self.context.stop().unwrap();
         self.until_over().await.unwrap();
@@ -263,12 +275,7 @@ async fn a_stop_waits_for_handlers_and_gives_the_rest_back() {
     let mut backend = RedelayBackend::new(receiver(&orders), delayed).concurrency(4);
     backend.push_bulk((0..20).collect()).await.unwrap();
     let (begun, gate) = (Begun::default(), Arc::new(Semaphore::new(0)));
-    let worker = WorkerBuilder::new(context.clone())
-        .backend(backend)
-        .data(begun.clone())
-        .data(gate.clone())
-        .build(waits);
-    let running = Running::new(&context, worker.run());
+    let running = Running::waiting(&context, backend, &begun, &gate);
     until_async("all slots are taken", || async { begun.lock().unwrap().len() == 4 }).await;
     running.context.stop().unwrap();
     gate.add_permits(20);
@@ -289,12 +296,7 @@ async fn a_worker_ends_with_its_client() {
         let mut backend = RedelayBackend::new(receiver(&orders), delayed);
         backend.push(7).await.unwrap();
         let (begun, gate) = (Begun::default(), Arc::new(Semaphore::new(0)));
-        let worker = WorkerBuilder::new(context.clone())
-            .backend(backend)
-            .data(begun.clone())
-            .data(gate.clone())
-            .build(waits);
-        let running = Running::new(&context, worker.run());
+        let running = Running::waiting(&context, backend, &begun, &gate);
         until_async("it is handled", || async { begun.lock().unwrap().len() == 1 }).await;
         if is_paused {
             context.pause().unwrap();
@@ -377,12 +379,7 @@ async fn what_comes_in_a_pause_goes_back() {
     let mut backend = RedelayBackend::new(receiver(&orders), delayed);
     backend.push(1).await.unwrap();
     let (begun, gate) = (Begun::default(), Arc::new(Semaphore::new(20)));
-    let worker = WorkerBuilder::new(context.clone())
-        .backend(backend)
-        .data(begun.clone())
-        .data(gate.clone())
-        .build(waits);
-    let running = Running::new(&context, worker.run());
+    let running = Running::waiting(&context, backend, &begun, &gate);
     until_it_waits(&orders, &begun).await;
     context.pause().unwrap();
     offers.offer(&2, Duration::ZERO).await.unwrap();
@@ -404,12 +401,7 @@ async fn stop_taking_gives_back_what_came_after_a_stop() {
     let mut backend = RedelayBackend::new(receiver(&orders), delayed);
     backend.push(1).await.unwrap();
     let (begun, gate) = (Begun::default(), Arc::new(Semaphore::new(0)));
-    let worker = WorkerBuilder::new(context.clone())
-        .backend(backend)
-        .data(begun.clone())
-        .data(gate.clone())
-        .build(waits);
-    let running = Running::new(&context, worker.run());
+    let running = Running::waiting(&context, backend, &begun, &gate);
     until_it_waits(&orders, &begun).await;
     context.stop().unwrap();
     offers.offer(&2, Duration::ZERO).await.unwrap();

@@ -146,17 +146,19 @@ local function recover(noted, now, silences, spared)
                 local delivery, failed, lost = counts(record)
                 lost = lost + 1
                 record = changed(record, delivery, failed, lost, stored_policy(record))
-                local is_gone, is_over = end_cancelled(record, id), lost >= most
-                local refused = not is_gone and is_over and bury(id, record, now, 'lost', '')
-                noted.unburied = refused or noted.unburied
-                if is_over and not is_gone and not refused then
-                    dead = dead + 1
-                elseif not is_gone then
-                    -- After the first loss, a payload that kills its process is no longer claimed together
-                    -- with those beside it.
-                    local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
-                    redis.call('HSET', KEYS.messages, id, record)
-                    redis.call('ZADD', KEYS.retries, string.format('%.0f', now + pause), id)
+                if not end_cancelled(record, id) then
+                    local is_over = lost >= most
+                    local refused = is_over and bury(id, record, now, 'lost', '')
+                    noted.unburied = refused or noted.unburied
+                    if is_over and not refused then
+                        dead = dead + 1
+                    else
+                        -- After the first loss, a payload that kills its process is no longer claimed
+                        -- together with those beside it.
+                        local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
+                        redis.call('HSET', KEYS.messages, id, record)
+                        redis.call('ZADD', KEYS.retries, string.format('%.0f', now + pause), id)
+                    end
                 end
             end
         end

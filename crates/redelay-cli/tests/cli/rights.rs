@@ -226,7 +226,7 @@ fn top_costs_as_much_as_ls_and_then_less() {
     let sum: u64 = sent().filter(|(name, _)| !others.contains(&&***name)).map(|(_, count)| count).sum();
     assert!(sum <= 20 * executed["zcount"], "{executed:?}");
     // At the beginning, each is in sight of the first look, or of those while the search goes on.
-    // Besides one of each look at a queue, those that read payloads.
+    // Each look at a queue sends one ZRANGE. The others read payloads.
     let reads = executed["zrange"] - executed["zcount"];
     assert!(reads <= QUEUES as u64, "codecs are read of what is in sight: {executed:?}");
 }
