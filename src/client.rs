@@ -147,6 +147,8 @@ impl Client {
     /// * A `poll_many` of more than 1,000 ready payloads collects them until the timeout of the builder is
     ///   over, if that is longer.
     /// * `take` waits without limit.
+    /// * Receives, and what settles a delivery, have the timeout of the builder: one task makes the calls of
+    ///   all receivers of a queue.
     /// * A connection on which the server is silent is replaced after the
     ///   [`command_timeout`](ClientBuilder::command_timeout) of the builder, regardless of this timeout.
     ///

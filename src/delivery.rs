@@ -485,7 +485,7 @@ impl<T> Delivery<T> {
     /// stays as it is.
     ///
     /// # Errors
-    /// As [`Delivery::retry_after`].
+    /// As [`Delivery::retry_after`]. A time that is too long is a failure: the attempt counts.
     ///
     /// # Cancel safety
     /// As [`Delivery::ack`].

@@ -264,7 +264,12 @@ impl<T: 'static> PartitionedQueue<T> {
             batches[partition].push(value);
             turns.push(partition);
         }
-        let offering = self.delayed_queues().zip(batches).map(|(queue, batch)| queue.offer_all(batch));
+        let batches: Vec<_> = self
+            .delayed_queues()
+            .zip(batches)
+            .map(|(queue, batch)| queue.entries(batch))
+            .collect::<Result<_>>()?;
+        let offering = self.delayed_queues().zip(batches).map(|(queue, batch)| queue.store_all(batch));
         // To the end, even if one fails: of a batch that is dropped, no caller learns whether it is stored.
         let (offered, errors): (Vec<_>, Vec<_>) =
             join_all(offering).await.into_iter().partition(Result::is_ok);
@@ -438,6 +443,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub fn job(&self, id: impl AsRef<[u8]>) -> Job<T> {
         self.of(id.as_ref()).delayed.job(id)
     }
@@ -452,6 +458,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub fn schedule(&self, name: impl Into<String>) -> Schedule<T> {
         let name = name.into();
         self.of(name.as_bytes()).delayed.schedule(name)
@@ -570,6 +577,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub fn queues(&self) -> impl Iterator<Item = &BlockingQueue<T>> {
         self.partitions.iter().map(|partition| &partition.ready)
     }
@@ -585,6 +593,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub fn delayed_queues(&self) -> impl Iterator<Item = &DelayedQueue<T>> {
         self.partitions.iter().map(|partition| &partition.delayed)
     }
@@ -598,6 +607,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub fn queue_of(&self, key: impl AsRef<[u8]>) -> &BlockingQueue<T> {
         &self.of(key.as_ref()).ready
     }
@@ -612,6 +622,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub fn delayed_queue_of(&self, key: impl AsRef<[u8]>) -> &DelayedQueue<T> {
         &self.of(key.as_ref()).delayed
     }

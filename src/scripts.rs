@@ -76,7 +76,7 @@ scripts! {
          dead_messages, notes, more_notes, rebuild],
         ["parts/max_pending", "parts/job_bytes", "offer_jobs/begin", "parts/entry", "parts/permitted", "parts/field", "parts/job", "parts/note", "parts/holder",
          "parts/held_offers", "parts/nearer_end", "parts/list_again", "parts/throttled", "offer_jobs"];
-    CANCEL_JOBS: "2037c024cfc05980428b533f1762e5ffd4dfb486",
+    CANCEL_JOBS: "38ce4fa080dd30013bb05c27dbb7058d4cb54e50",
         [timeout_set, ordered_list, jobs, scratch, notes, target, inbox, messages, retries, dead, dead_messages, receivers, more_notes],
         ["parts/entry", "parts/now", "parts/clock", "parts/permitted", "parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/holder", "parts/nearer_end",
          "cancel_jobs"];
@@ -101,7 +101,7 @@ scripts! {
         [timeout_set, ordered_list, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "cancel"];
     RESCHEDULE: "26d2fa9e7aa24a6f7ef3e6336b022a9f76c27eb0", [timeout_set, channel, jobs, notes, more_notes, ordered_list, rebuild], ["parts/job_bytes", "parts/field", "parts/job", "parts/note", "parts/list_again", "parts/reschedule", "reschedule"];
-    POLL: "7a8c37da30b1c224e4b222cf97331b2d4a719010",
+    POLL: "486102ec7be87f078981b26dfb7ee22cefd3cd7b",
         [timeout_set, ordered_list, quarantine, claims, scratch, jobs],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
     FORGET_JOBS: "70b5c4a25dc52334c47388069c7d69cbe7954b0a",
@@ -152,7 +152,7 @@ scripts! {
         [set, messages],
         ["parts/behind", "read_messages"];
     READ_IN_FLIGHT: "09e7aed5eb235d6bddb74e5c92738ff0940f3002", [messages, leases], ["read_in_flight"];
-    READ_DEAD: "8d3900dab0c4e3a42b9e363a5ebd8a27bfb78354",
+    READ_DEAD: "9006eecaa88e995bcf95e9ff118acc132df78eb7",
         [set, dead_messages],
         ["parts/behind", "parts/letter", "read_dead"];
     REQUEUE_DEAD: "ccfc3a94ea8955dc13cd814b8b5eca65f4c54b6f",
@@ -161,10 +161,10 @@ scripts! {
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "b272d476f36289ca7f09945e41dc9ce6d099d229",
+    REMOVE_MESSAGE: "a017c8069741b1628378c4afb7029e38733b0ebf",
         [messages, leases, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "remove_message"];
-    RELEASE_ALL: "f8ea41d1eaa3b3f5bc7f4d1ee0461ef80f72221b",
+    RELEASE_ALL: "e5b007542e86c636af3e64805526aee16e340461",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/make_ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims, scratch], ["parts/claims", "take"];

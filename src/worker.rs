@@ -218,9 +218,10 @@ impl<T: Send + 'static> Worker<T> {
     /// itself.
     ///
     /// # Errors
-    /// [`Closed`](crate::ErrorKind::Closed) after [`Client::shutdown`](crate::Client::shutdown).
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, two queues with one
-    /// name, a weight or a concurrency of zero, [`max_attempts`](Self::max_attempts),
+    /// [`Closed`](crate::ErrorKind::Closed) after [`Client::shutdown`](crate::Client::shutdown), and if it
+    /// begins after `stop_taking`. [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no
+    /// queue, two queues with one name, a weight or a concurrency of zero,
+    /// [`keep_dead_letters`](Self::keep_dead_letters) of zero, [`max_attempts`](Self::max_attempts),
     /// [`max_losses`](Self::max_losses) or a [`lease`](Self::lease) out of range, or a queue for dead letters
     /// that is the queue itself, or that a cluster cannot hold. Errors of the server do not end it: the
     /// worker continues when the server is back.

@@ -21,6 +21,9 @@ use crate::wire::time;
 
 /// The most letters that one call of a script reads, requeues or removes.
 const CALL: usize = 100;
+/// How often the keys of the letters are compared before they are read through: a letter that comes or goes
+/// between the two commands makes them differ.
+const LOOKS: usize = 3;
 
 /// A message that failed too often, or was rejected. [`DeadLetters::read`] returns it, and reads on behind
 /// it.
@@ -212,11 +215,13 @@ impl DeadLetters {
     /// The number of letters. If a key of theirs was deleted by hand, what can still be read is listed again
     /// first.
     async fn agreed_count(&self, op: Op<'_>) -> Result<usize> {
-        let count = self.count(op).await?;
-        let contents = Command::new("HLEN").arg(self.keys.dead_messages.clone());
-        let contents = op.len(op.call(contents.only_reads()).await?)?;
-        if contents == count || contents == count + self.foreign(op).await {
-            return Ok(count);
+        for _ in 0..LOOKS {
+            let count = self.count(op).await?;
+            let contents = Command::new("HLEN").arg(self.keys.dead_messages.clone());
+            let contents = op.len(op.call(contents.only_reads()).await?)?;
+            if contents == count || contents == count + self.foreign(op).await {
+                return Ok(count);
+            }
         }
         let agree = Pair::Dead.agree(&self.queue.conn, &self.queue.keys);
         agree.await.map_err(|error| op.failed(error))?;
@@ -245,6 +250,8 @@ impl DeadLetters {
     /// ```
     pub async fn read(&self, after: Option<&DeadLetter>, max: usize) -> Result<Vec<DeadLetter>> {
         let op = self.queue.reading("dead_letters().read");
+        // Not those that die meanwhile.
+        let max = if max > CALL { max.min(self.count(op).await?) } else { max };
         let mut letters = Vec::new();
         let mut cursor = after.map_or_else(SetCursor::default, DeadLetter::cursor);
         while letters.len() < max {
@@ -256,18 +263,33 @@ impl DeadLetters {
         Ok(letters)
     }
 
-    /// Reads as many letters as one call reads. Returns the last place that it has looked at, too, if there
-    /// was one.
+    /// The letters of a [`page`](Self::page), and the place.
     async fn read_once(
         &self,
         op: Op<'_>,
         after: SetCursor,
         max: usize,
     ) -> Result<(Option<SetCursor>, Vec<DeadLetter>)> {
+        let (next, letters) = self.page(op, after, max, "letters").await?;
+        let letters = read_letters(letters).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))?;
+        Ok((next, letters))
+    }
+
+    /// Reads as many letters, or ids of letters, as one call reads. Returns the last place that it has looked
+    /// at, too, if there was one.
+    async fn page(
+        &self,
+        op: Op<'_>,
+        after: SetCursor,
+        max: usize,
+        what: &'static str,
+    ) -> Result<(Option<SetCursor>, Vec<Reply>)> {
         let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]).args(after);
-        let call = call.number(CALL.min(max));
-        let reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
-        read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))
+        let call = call.number(CALL.min(max)).arg(what);
+        let mut place = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
+        let read = place.split_off(place.len().min(2));
+        let place = op.strings(Reply::Array(place))?;
+        Ok((SetCursor::try_from(place).ok().filter(|[score, _]| !score.is_empty()), read))
     }
 
     /// Requeues up to `max` dead letters, the oldest first; `usize::MAX` means all. They are delivered again
@@ -315,10 +337,10 @@ impl DeadLetters {
     async fn oldest(&self, op: Op<'_>, max: usize) -> Result<Vec<Bytes>> {
         let mut cursor = SetCursor::default();
         loop {
-            let (next, letters) = self.read_once(op, cursor, max).await?;
+            let (next, ids) = self.page(op, cursor, max, "ids").await?;
             match next {
-                Some(next) if letters.is_empty() => cursor = next,
-                _ => return Ok(letters.iter().map(|letter| letter.id.bytes()).collect()),
+                Some(next) if ids.is_empty() => cursor = next,
+                _ => return op.strings(Reply::Array(ids)),
             }
         }
     }
@@ -326,7 +348,8 @@ impl DeadLetters {
     /// Requeues one dead letter, so that it is delivered again at once. Returns whether it was there.
     ///
     /// # Errors
-    /// As [`DeadLetters::len`].
+    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if no reply came. A
+    /// retry is harmless, but may return false.
     ///
     /// # Cancel safety
     /// If the future is dropped, it may or may not be requeued.
@@ -417,7 +440,8 @@ impl DeadLetters {
     /// Deletes one dead letter. Returns whether it was there.
     ///
     /// # Errors
-    /// As [`DeadLetters::len`].
+    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if no reply came. A
+    /// retry is harmless, but may return false.
     ///
     /// # Cancel safety
     /// If the future is dropped, it may or may not be deleted.
@@ -449,11 +473,9 @@ impl DeadLetters {
     }
 }
 
-/// The last place that was looked at, if there was one, and the letters that can be read.
-fn read_letters(reply: Vec<Reply>) -> Option<(Option<SetCursor>, Vec<DeadLetter>)> {
+fn read_letters(reply: Vec<Reply>) -> Option<Vec<DeadLetter>> {
     let mut letters = Vec::with_capacity(reply.len() / 10);
     let mut reply = reply.into_iter();
-    let cursor = [reply.next()?.into_bytes().ok()?, reply.next()?.into_bytes().ok()?];
     while let Some(id) = reply.next() {
         let id = MessageId(id.into_bytes().ok()?[..].try_into().ok()?);
         let score = reply.next()?.into_bytes().ok()?;
@@ -476,5 +498,5 @@ fn read_letters(reply: Vec<Reply>) -> Option<(Option<SetCursor>, Vec<DeadLetter>
             score,
         });
     }
-    Some((Some(cursor).filter(|[score, _]| !score.is_empty()), letters))
+    Some(letters)
 }

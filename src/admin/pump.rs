@@ -48,9 +48,10 @@ impl Pump {
     /// pump does by itself.
     ///
     /// # Errors
-    /// [`Refused`](crate::ErrorKind::Refused) without a permission, or if a key has another type;
-    /// [`Invalid`](crate::ErrorKind::Invalid) if a cluster cannot hold the queue; and
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) after a lost reply. Calling it again is harmless.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable); [`Refused`](crate::ErrorKind::Refused) without a
+    /// permission, or if a key has another type; [`Invalid`](crate::ErrorKind::Invalid) if a cluster cannot
+    /// hold the queue; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) after a lost reply, or if
+    /// others were transferred before the error, which says how many. Calling it again is harmless.
     ///
     /// # Cancel safety
     /// Cancel safe: what was transferred stays so. [`stats`](Self::stats) has the counts.
@@ -67,8 +68,11 @@ impl Pump {
         let op = self.queue.op("transfer");
         op.ensure_open()?;
         let Queue { engine, conn, keys, counters, .. } = &*self.queue;
-        let transfer = transfer::all_due(conn, keys, counters, &engine.transfer_settings);
-        transfer.await.map_err(|error| op.failed(error))
+        let mut transferred = 0;
+        transfer::all_due(conn, keys, counters, &engine.transfer_settings, &mut transferred)
+            .await
+            .map_err(|error| op.failed(error).after_parts(transferred, "entries were transferred"))?;
+        Ok(transferred as u64)
     }
 
     /// Returns what this client has transferred for the queue, and whether its last transfer failed. It sends

@@ -262,6 +262,8 @@ impl Quarantine {
         if let Some(after) = after {
             self.check(op, after)?;
         }
+        // Not those that come meanwhile.
+        let max = if max > MOST { max.min(self.count(op).await?) } else { max };
         let mut entries = Vec::new();
         while entries.len() < max {
             let more = self.read_once(op, entries.last().or(after), max - entries.len()).await?;

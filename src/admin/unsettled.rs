@@ -349,6 +349,8 @@ impl Unsettled {
         max: usize,
     ) -> Result<Vec<UnsettledMessage>> {
         let op = self.queue.reading("unsettled().waiting");
+        // Not what fails meanwhile.
+        let max = if max > CALL { max.min(self.count(op, "ZCARD", &self.keys.retries).await?) } else { max };
         let mut messages = Vec::new();
         let mut cursor = after.map_or_else(SetCursor::default, UnsettledMessage::cursor);
         while messages.len() < max {
@@ -403,7 +405,7 @@ impl Unsettled {
     /// ```
     pub async fn requeue(&self, id: MessageId) -> Result<bool> {
         let op = self.queue.op("unsettled().requeue");
-        Ok(self.change(op, "retry", "any", [id.bytes()]).await? > 0)
+        Ok(self.change(op, "retry", "any", [id.bytes()]).await?.0 > 0)
     }
 
     /// Makes up to `max` messages that wait for their next delivery deliverable at once, those that are due
@@ -456,7 +458,7 @@ impl Unsettled {
     /// ```
     pub async fn remove(&self, id: MessageId) -> Result<bool> {
         let op = self.queue.op("unsettled().remove");
-        Ok(self.change(op, "remove", "any", [id.bytes()]).await? > 0)
+        Ok(self.change(op, "remove", "any", [id.bytes()]).await?.0 > 0)
     }
 
     /// Deletes up to `max` messages that wait for their next delivery, those that are due next first;
@@ -500,22 +502,25 @@ impl Unsettled {
         while left > 0 && *changed < max {
             let most = CALL.min(left).min(max - *changed);
             let (_, read) = self.read_set(op, &self.keys.retries, cursor, most, "members").await?;
-            let Some([Reply::Bytes(member), Reply::Bytes(score), _]) = read.last_chunk() else { break };
-            cursor = [score.clone(), member.clone()];
             let ids: Vec<_> = read.iter().step_by(3).filter_map(|id| id.clone().into_bytes().ok()).collect();
-            left -= ids.len().min(left);
-            *changed += self.change(op, what, "waiting", ids).await?;
+            let (more, looked_at) = self.change(op, what, "waiting", ids).await?;
+            *changed += more;
+            left -= looked_at.min(left);
+            let last = read.chunks_exact(3).take(looked_at).last();
+            let Some([Reply::Bytes(member), Reply::Bytes(score), _]) = last else { break };
+            cursor = [score.clone(), member.clone()];
         }
         Ok(())
     }
 
+    /// Returns how many it has changed, and how many of the first ones it has looked at.
     async fn change(
         &self,
         op: Op<'_>,
         what: &'static str,
         which: &'static str,
         ids: impl IntoIterator<Item = Bytes>,
-    ) -> Result<usize> {
+    ) -> Result<(usize, usize)> {
         let MessageKeys { messages, leases, retries, channel, jobs, notes, more_notes, .. } = &self.keys;
         let scratch = self.queue.keys.scratch();
         let call = scripts::REMOVE_MESSAGE
@@ -523,7 +528,8 @@ impl Unsettled {
             .arg(what)
             .arg(which)
             .args(ids);
-        op.len(op.run(call).await?)
+        let [changed, looked_at] = op.parts(op.run(call).await?)?;
+        Ok((op.len(changed)?, op.len(looked_at)?))
     }
 }
 

@@ -23,7 +23,7 @@ const LARGEST_BATCH: u32 = 100_000;
 /// The server runs nothing else during a call.
 const LONGEST_BUDGET: Duration = Duration::from_secs(1);
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
-/// Three signs of life of an idle receiver.
+/// Five signs of life of an idle receiver.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(30);
 
 /// The options of a [`Client`].

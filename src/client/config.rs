@@ -120,7 +120,8 @@ impl ClientConfig {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a value that is no number, no `true` or `false`, or no
-    /// UTF-8; the error names the variable, and not its value.
+    /// UTF-8; the error names the variable, and not its value. Also if only one of the two for `REPLICAS` is
+    /// set.
     ///
     /// # Examples
     /// ```no_run

@@ -67,7 +67,7 @@ pub struct Job<T> {
     id: Bytes,
 }
 
-fn check_id(op: Op<'_>, id: &Bytes) -> Result<()> {
+fn check_id(op: Op<'_>, id: &[u8]) -> Result<()> {
     match id.len() {
         1..=255 => Ok(()),
         0 => Err(op.invalid("an id needs 1 to 255 bytes; this one has none")),
@@ -127,7 +127,12 @@ impl<T: 'static> DelayedQueue<T> {
         cancelled.map_err(|(error, cancelled)| error.after_parts(cancelled, "jobs were cancelled"))
     }
 
-    /// The same. An error says how many were cancelled before.
+    /// Whether `cancel_all` may be called with this id.
+    pub(crate) fn check_cancel(&self, id: &[u8]) -> Result<()> {
+        check_id(self.queue.op("cancel_all"), id)
+    }
+
+    /// The same as `cancel_all`. An error says how many were cancelled before.
     pub(crate) async fn cancel_each<I: AsRef<[u8]>>(
         &self,
         ids: impl IntoIterator<Item = I>,

@@ -182,6 +182,17 @@ impl<T: 'static> DelayedQueue<T> {
     where
         T: 'a,
     {
+        self.store_all(self.entries(values)?).await
+    }
+
+    /// The entries of an `offer_all`, which are encoded and checked before anything is sent.
+    pub(crate) fn entries<'a>(
+        &self,
+        values: impl IntoIterator<Item = (&'a T, Duration)>,
+    ) -> Result<Vec<(u64, Bytes)>>
+    where
+        T: 'a,
+    {
         let op = self.queue.op("offer_all");
         let mut entries = Vec::new();
         for (value, delay) in values {
@@ -191,9 +202,14 @@ impl<T: 'static> DelayedQueue<T> {
         }
         op.check_count(entries.len())?;
         op.ensure_open()?;
+        Ok(entries)
+    }
+
+    pub(crate) async fn store_all(&self, entries: Vec<(u64, Bytes)>) -> Result<Vec<Ticket>> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
+        let op = self.queue.op("offer_all");
         let span = Span::offer(&self.queue.keys, entries.len());
         let dues = span.run(self.batcher.store_all(When::After, &entries)).await;
         let dues = dues.map_err(|error| op.failed(error))?;

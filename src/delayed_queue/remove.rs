@@ -370,9 +370,9 @@ impl<T: 'static> DelayedQueue<T> {
         op.clear_in_parts(|| scripts::CLEAR.of(&self.queue.keys, None)).await
     }
 
-    /// Sets the time after which everything that is pending is deleted, exact to the millisecond, including
-    /// what is offered in the meantime. Returns whether anything was pending. Ready payloads and the
-    /// quarantine are not affected.
+    /// Sets the time after which everything that is pending is deleted, exact to the millisecond. Returns
+    /// whether anything was pending. What is offered in the meantime is deleted, too, unless nothing was
+    /// pending in between. Ready payloads and the quarantine are not affected.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.

@@ -87,7 +87,13 @@ pub(super) fn settle_after(
     };
     let settled = settle(open, verb, |open| match after_ms {
         Ok(after_ms) => settlement(after_ms, open),
-        Err(_) => open.retry(),
+        Err(why) => {
+            // What a dead letter says, if the handler never names another time.
+            if open.error.is_empty() {
+                open.error = format!("{verb}: {why}");
+            }
+            open.retry()
+        }
     });
     Box::pin(async move {
         let settled = settled.await;

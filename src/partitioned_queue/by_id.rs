@@ -53,6 +53,9 @@ impl<T: 'static> PartitionedQueue<T> {
         &self,
         ids: impl IntoIterator<Item = I>,
     ) -> Result<Vec<Cancelled>> {
+        let ids: Vec<_> = ids.into_iter().collect();
+        // Before another partition cancels anything.
+        ids.iter().try_for_each(|id| self.delayed_queue_of(id).check_cancel(id.as_ref()))?;
         let (failed, cancelled) = self.by_id(ids, async |queue, ids| queue.cancel_each(ids).await).await;
         let of_failed: usize = failed.iter().map(|(_, cancelled)| cancelled).sum();
         let of_others = cancelled.iter().filter(|what| **what != Cancelled::NotFound).count();

@@ -133,7 +133,7 @@ impl Destination {
         let mut cursor = behind.clone();
         let letters = loop {
             let read = scripts::READ_DEAD.on(&[&from.dead, &from.dead_messages]);
-            let read = read.args(cursor).number(MOST).only_reads();
+            let read = read.args(cursor).number(MOST).arg("letters").only_reads();
             let mut letters = read.run(&conn.for_long_reply()).await?.into_array()?;
             let read = letters.split_off(letters.len().min(2));
             let [score, id] = Reply::Array(letters).into_parts()?;

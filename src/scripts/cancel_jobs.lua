@@ -8,10 +8,11 @@
 -- Reply  {the next index, or -1 at the end of the list; for each id 1, 0 if there is no such job, 2 if it is
 --        in flight, or -1 if the call must be repeated for it}
 -- Cost   each by itself: O(log n), and one native scan of the ordered list from its nearer end, or of the
---        target. In a pass: O(log n), and one scan for all that a call finds, which reads a thousand entries
---        at a time
+--        target. In a pass: O(log n), and one scan for all that a call finds, which reads up to a thousand
+--        entries at a time. It reads no more than 4 MB of jobs, and as much of the list, unless one is longer
+local MOST_BYTES = 4194304
 local budget = tonumber(ARGV[1])
-local reply, ids_of, pending, has_written, is_refused = {-1}, {}, 0, false, false
+local reply, ids_of, pending, bytes, has_written, is_refused = {-1}, {}, 0, 0, false, false
 redis.call('LLEN', KEYS.ordered_list)
 check_notes()
 ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {})
@@ -36,6 +37,12 @@ local function remove(i, entry, field)
     end
     redis.call('HDEL', KEYS.jobs, ARGV[i])
     reply[i - 2], has_written = 1, true
+end
+
+local function remove_alone(i, entry, field)
+    local count = nearer_end(field)
+    remove(i, entry, field)
+    redis.call('LREM', KEYS.ordered_list, count, entry)
 end
 
 -- A receiver has it, and hears of that; at the latest when it extends the lease. The message is not delivered
@@ -72,7 +79,13 @@ end
 
 for i = 4, #ARGV do
     reply[i - 2] = -1
+end
+for i = 4, #ARGV do
+    if bytes > MOST_BYTES then
+        break
+    end
     local entry, _, _, field = job_of(ARGV[i])
+    bytes = bytes + #(field or '')
     if not is_refused and (i == 4 or spent() < budget or from >= 0 and entry) then
         if not entry and has_written then
             -- If the server refuses it, the reply says what was done before. The next call begins with it,
@@ -83,26 +96,38 @@ for i = 4, #ARGV do
             reply[i - 2] = cancel(ARGV[i], field)
             has_written = reply[i - 2] > 0
         elseif from < 0 then
-            local count = nearer_end(field)
-            remove(i, entry, field)
-            redis.call('LREM', KEYS.ordered_list, count, entry)
+            remove_alone(i, entry, field)
         else
             ids_of[entry] = {i, field}
             pending = pending + 1
         end
     end
 end
-if from < 0 or pending == 0 then
+if from >= 0 and bytes > MOST_BYTES then
+    -- A pass would go on without those that were not read.
+    reply[1] = from
+    local till = spent() + budget
+    for entry, known in pairs(ids_of) do
+        remove_alone(known[1], entry, known[2])
+        if spent() >= till then
+            break
+        end
+    end
+    return reply
+elseif from < 0 or pending == 0 then
     return reply
 end
 
 local SLICE, marked = 1000, 0
+local looked_at, count, longest = 0, 4, 1
 -- To find the entries of a thousand ids takes as long again, in each call.
 local till = spent() + budget
 local is_far = 2 * from > redis.call('LLEN', KEYS.ordered_list)
 repeat
-    local entries = redis.call('LRANGE', KEYS.ordered_list, -from - SLICE, -from - 1)
+    count = math.min(count, SLICE, math.max(1, math.floor((MOST_BYTES - looked_at) / longest)))
+    local entries = redis.call('LRANGE', KEYS.ordered_list, -from - count, -from - 1)
     for i = #entries, 1, -1 do
+        looked_at, longest = looked_at + #entries[i], math.max(longest, #entries[i])
         local known = ids_of[entries[i]]
         if known then
             ids_of[entries[i]] = nil
@@ -112,7 +137,9 @@ repeat
         end
     end
     from = from + #entries
-until #entries < SLICE or pending == 0 or spent() >= till
+    local is_end = #entries < count
+    count = 8 * count
+until is_end or pending == 0 or looked_at >= MOST_BYTES or spent() >= till
 if marked > 0 then
     -- From the end that is nearer.
     redis.call('LREM', KEYS.ordered_list, is_far and marked or -marked, ARGV[3])

@@ -3,8 +3,9 @@
 -- ARGV   1 most entries, 1..1000   2 ms for which claims are kept   3 id of this poll
 -- Reply  {how many were quarantined, 1 if it came to the end of the list, else 0, 1 if some may be jobs, else
 --        0, entry, score or '', entry, score or '', ...}
--- Cost   O(log n) per entry. The one with which 1 MB is exceeded is the last
-local BYTES = 1048576
+-- Cost   O(log n) per entry, malformed ones, too: about 1,000 of them. The one with which 1 MB is exceeded is
+--        the last
+local BYTES, MOST = 1048576, 1000
 -- What the client does not take comes back as the job that it is. Those that it takes, it forgets: see
 -- forget_jobs.lua.
 local jobs = redis.pcall('HLEN', KEYS.jobs)
@@ -16,7 +17,7 @@ end
 local most, read, is_end, malformed = tonumber(ARGV[1]), 0, false, {}
 local bytes, count, longest = 0, 16, 1
 polled = {}
-while not is_end and #polled < 2 * most and bytes <= BYTES do
+while not is_end and #polled < 2 * most and read < MOST and bytes <= BYTES do
     count = math.min(count, most - #polled / 2, math.max(1, math.floor((BYTES - bytes) / longest)))
     local entries = redis.call('LRANGE', KEYS.ordered_list, read, read + count - 1)
     is_end, count = #entries < count, math.min(8 * count, 64)

@@ -4,7 +4,8 @@
 -- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch   8 jobs   9 notes
 --        10 more notes
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
--- Reply  {how many went back, how many were looked at: if it is more than 0, there may be others}
+-- Reply  {how many went back, how many were looked at: if it is more than 0, there may be others}; or an error
+--        if the server refuses all that is left
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each
 local time = redis.call('TIME')
@@ -30,7 +31,7 @@ if tonumber(ARGV[1]) > 0 then
     end
 end
 local MOST_BYTES = 4194304
--- Receivers give a sign of life every 7 s. Those that live claim what is in the inbox, also what this script
+-- Receivers give a sign of life every 6 s. Those that live claim what is in the inbox, also what this script
 -- has just pushed: a blocked one has moved it there. And they extend leases that have ended during an outage,
 -- or take them back.
 local ALIVE = 10000 -- ms
@@ -55,47 +56,41 @@ redis.call('LLEN', KEYS.target)
 redis.call('HLEN', KEYS.messages)
 ensure_permitted({'ZREM'}, {'LPUSH'})
 redis.call('HDEL', KEYS.messages, '') -- changes nothing, but fails without the permission
-local released, looked_at, bytes = 0, 0, 0
+local released, looked_at, bytes, refused = 0, 0, 0, nil
 
 -- Gives back what members of the leases or retries name, if that is still there. Those of the leases name
--- deliveries: an id, and a delivery number. Returns whether that was all of it; if the server refused one,
--- also its error.
+-- deliveries: an id, and a delivery number. What the server refuses stays, and is in the way of no other.
+-- Returns whether that was all of it.
 local function release(members, are_deliveries)
     for _, member in ipairs(members) do
         local id = are_deliveries and string.sub(member, 1, 16) or member
         local record = redis.call('HGET', KEYS.messages, id)
         bytes = bytes + #(record or '')
-        if bytes > MOST_BYTES and released > 0 then
+        if bytes > MOST_BYTES and (looked_at > 0 or refused) then
             return false
         end
         local is_other = are_deliveries and record and string.sub(record, 2, 5) ~= string.sub(member, 17)
+        local is_refused
         -- Once, also if it is in both sets.
-        if record and is_readable(record) and not is_other then
-            if not end_cancelled(record, id) then
-                local refused = make_ready(record, id, counts(record) ~= NEVER)
-                if refused then
-                    return false, refused
-                end
+        if record and is_readable(record) and not is_other and not end_cancelled(record, id) then
+            is_refused = make_ready(record, id, counts(record) ~= NEVER)
+            if not is_refused then
                 released = released + 1
                 redis.call('HDEL', KEYS.messages, id)
             end
         end
-        if are_deliveries then
-            redis.call('ZREM', KEYS.leases, member)
+        if is_refused then
+            refused = refused or is_refused
         else
-            redis.call('ZREM', KEYS.retries, member)
+            redis.call('ZREM', are_deliveries and KEYS.leases or KEYS.retries, member)
+            looked_at = looked_at + 1
         end
-        looked_at = looked_at + 1
     end
     return true
 end
 
-local is_all, refused = release(retries, false)
-if is_all then
-    is_all, refused = release(ended, true)
-end
-if not is_all then
-    return refused or {released, looked_at}
+if not release(retries, false) or not release(ended, true) then
+    return looked_at == 0 and refused or {released, looked_at}
 end
 for _ = 1, math.min(waiting, 1000) do
     local payload = bytes <= MOST_BYTES and redis.call('RPOPLPUSH', KEYS.inbox, KEYS.target)
@@ -104,4 +99,4 @@ for _ = 1, math.min(waiting, 1000) do
     end
     released, looked_at, bytes = released + 1, looked_at + 1, bytes + #payload
 end
-return {released, looked_at}
+return looked_at == 0 and refused or {released, looked_at}

@@ -5,25 +5,29 @@
 -- ARGV   1 'remove' | 'retry'
 --        2 'any' | 'waiting': only those that wait for a retry, and that are not due if they are to be
 --        retried   3.. ids, up to 100
--- Reply  how many of them it has changed
+-- Reply  {how many of them it has changed, how many it has looked at: no more than 4 MB unless one of them is
+--        longer}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local removes, deliveries = ARGV[1] == 'remove', {}
+local MOST_BYTES = 4194304
+local removes, deliveries, looked_at, bytes = ARGV[1] == 'remove', {}, 0, 0
 for i = 3, #ARGV do
-    local record = redis.call('HGET', KEYS.messages, ARGV[i])
-    local is_meant = record and is_readable(record)
-    if is_meant and ARGV[2] == 'waiting' then
-        local due = redis.call('ZSCORE', KEYS.retries, ARGV[i])
-        is_meant = due and (removes or tonumber(due) > now)
+    local due = ARGV[2] == 'any' or redis.call('ZSCORE', KEYS.retries, ARGV[i])
+    local is_meant = due and (due == true or removes or tonumber(due) > now)
+    local record = is_meant and redis.call('HGET', KEYS.messages, ARGV[i])
+    bytes = bytes + #(record or '')
+    if bytes > MOST_BYTES and looked_at > 0 then
+        break
     end
-    if is_meant then
+    looked_at = looked_at + 1
+    if record and is_readable(record) then
         deliveries[#deliveries + 1] = {ARGV[i], ARGV[i] .. string.sub(record, 2, 5), record}
     end
 end
 if #deliveries == 0 then
-    return 0
+    return {0, looked_at}
 end
 ensure_permitted({'ZREM', 'HDEL'}, {})
 redis.call('ZADD', KEYS.retries, 'XX', 0, '') -- changes nothing, but fails without the permission
@@ -44,4 +48,4 @@ end
 if not removes then
     redis.pcall('PUBLISH', KEYS.channel, now)
 end
-return #deliveries
+return {#deliveries, looked_at}

@@ -65,7 +65,7 @@ pub struct ClientStats {
     pub empty_transfers: u64,
     /// Malformed entries that this client moved to a quarantine.
     pub quarantined: u64,
-    /// The last error of any connection of this client.
+    /// The last error of any connection or background task of this client.
     pub last_error: Option<LastError>,
 }
 

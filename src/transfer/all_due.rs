@@ -9,7 +9,7 @@ use crate::telemetry::QueueCounters;
 use crate::wire::keys::Keys;
 
 /// Transfers all entries that are due when it begins. What becomes due meanwhile may be transferred, too.
-/// Returns how many were transferred.
+/// Counts what is transferred before an error, too.
 ///
 /// Each call of the script moves something, prepares that, or ends with an error. So it ends, however much is
 /// offered.
@@ -18,8 +18,9 @@ pub(crate) async fn all_due(
     keys: &Keys,
     counters: &Arc<QueueCounters>,
     settings: &Settings,
-) -> Result<u64, OpError> {
-    let (mut cursor, mut begun, mut transferred) = (0, None, 0);
+    transferred: &mut usize,
+) -> Result<(), OpError> {
+    let (mut cursor, mut begun) = (0, None);
     loop {
         let call = Call {
             conn: conn.clone(),
@@ -36,11 +37,11 @@ pub(crate) async fn all_due(
             looks_for_schedules: false,
         };
         let reply = call.run().await.result?;
-        transferred += reply.transferred as u64;
+        *transferred += reply.transferred as usize;
         // If the clock was set back, what was due when it began may be due no more.
         let begun = reply.clock.min(*begun.get_or_insert(reply.clock));
         if reply.head.is_none_or(|head| head * 1e3 > begun as f64) {
-            return Ok(transferred);
+            return Ok(());
         }
         cursor = reply.cursor;
     }

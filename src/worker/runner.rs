@@ -19,6 +19,7 @@ use super::handler::{Context, Handler, call};
 use super::outcome::{Failure, Outcome};
 use super::source::Source;
 use crate::receiver::{MessageId, OnUndecodable};
+use crate::wire::time;
 use crate::{Delivery, Result};
 
 /// What is told of each failed attempt.
@@ -245,6 +246,14 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         let answer;
         let mut count: fn(&Counts) -> &AtomicU64 = |counts| &counts.failed;
         let mut is_dead = delivery.is_last_attempt();
+        let outcome = match outcome {
+            // As `Delivery::snooze` does it, and the report says whether the message is dead.
+            Outcome::Snooze(pause) => match time::millis(pause) {
+                Ok(_) => Outcome::Snooze(pause),
+                Err(why) => Outcome::Retry(format!("snooze: {why}").into()),
+            },
+            other => other,
+        };
         let error = match outcome {
             Outcome::Done => {
                 return Settling { answer: delivery.ack(), count: |counts| &counts.done, message };

@@ -130,24 +130,32 @@ async fn after_a_shutdown_nothing_is_settled_and_nothing_is_lost() {
 async fn a_handler_may_name_no_time_that_is_none() {
     let server = Server::start();
     let (client, ready, _) = number_queues(&server).await;
-    ready.offer_all(&[1, 2]).await.unwrap();
-    let failures = Arc::<Mutex<Vec<String>>>::default();
+    ready.offer_all(&[1, 2, 3]).await.unwrap();
+    let failures = Arc::<Mutex<Vec<(String, bool)>>>::default();
     let report = failures.clone();
     let handler = |number: i64, context: redelay::worker::Context| async move {
         match (context.attempt(), number) {
             (1, 1) => Outcome::RetryAfter(Duration::MAX, "no".into()),
-            (1, _) => Outcome::Snooze(Duration::MAX),
+            (1, 2) | (_, 3) => Outcome::Snooze(Duration::MAX),
             _ => Outcome::Done,
         }
     };
-    let worker = Worker::new(&ready).backoff(Backoff::ladder([]));
-    let worker = worker.on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
+    let worker = Worker::new(&ready).backoff(Backoff::ladder([])).max_attempts(3);
+    let worker = worker.on_failure(move |failure| {
+        report.lock().unwrap().push((failure.to_string(), failure.is_dead));
+    });
     let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
-    until_async("both are done", || async { server.get::<usize, _>(["EXISTS", "q", MESSAGES]) == 0 }).await;
+    until_async("all are settled", || async { server.get::<usize, _>(["EXISTS", "q", MESSAGES]) == 0 }).await;
     client.stop_taking().await;
     assert_eq!(soon(running).await.unwrap().unwrap().done, 2);
-    let failures = failures.lock().unwrap().join("\n");
-    assert_eq!(failures.matches("retry_after").count() + failures.matches("snooze").count(), 2, "{failures}");
+    let failures = std::mem::take(&mut *failures.lock().unwrap());
+    let count = |word: &str| failures.iter().filter(|(failure, _)| failure.contains(word)).count();
+    // One that is never settled is not tried for ever, and its dead letter says why.
+    assert_eq!((count("retry_after"), count("snooze")), (1, 1 + 3), "{failures:?}");
+    assert_eq!(failures.iter().filter(|(_, is_dead)| *is_dead).count(), 1, "{failures:?}");
+    let letters = ready.dead_letters().read(None, 9).await.unwrap();
+    assert_eq!(letters.len(), 1);
+    assert!(letters[0].error.starts_with("snooze: the time is 10^15 ms or more"), "{}", letters[0].error);
 }
 
 #[tokio::test]
@@ -163,6 +171,35 @@ async fn a_queue_cannot_be_its_own_dead_letters() {
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains("dead letters of a queue cannot be sent to that queue"), "{error}");
     assert_eq!(server.list("q"), [b"7"]);
+}
+
+/// A message that cannot go back to the list stays, and is in the way of no other.
+#[tokio::test]
+async fn what_cannot_be_released_stays() {
+    let server = Server::start();
+    let (_client, ready, delayed) = number_queues(&server).await;
+    let receiver = ready.receiver().backoff(Backoff::fixed(HOUR));
+    for number in 1..=3 {
+        match number {
+            2 => drop(delayed.offer(&number, Duration::ZERO).id("job").header("n", "1").await.unwrap()),
+            _ => ready.put(&number).await.unwrap(),
+        }
+        let delivery = soon(receiver.receive()).await.unwrap();
+        assert_eq!(*delivery.value(), number);
+        delivery.retry().await.unwrap();
+    }
+    server.cmd(["SET", NOTES, "of another type"]);
+    let error = ready.release_all().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+    assert!(error.to_string().contains("(2 messages were released before)"), "{error}");
+    let mut released = server.list("q");
+    released.sort();
+    assert_eq!(released, [b"1", b"3"]);
+    let error = ready.release_all().await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Refused && error.to_string().contains("WRONGTYPE"), "{error}");
+    server.cmd(["DEL", NOTES]);
+    assert_eq!(ready.release_all().await.unwrap(), 1);
+    assert_eq!(server.list("q").len(), 3);
 }
 
 /// A message that cannot become a dead letter stays a message. It is not counted as dead, and `last_error`

@@ -5,6 +5,7 @@
 //! The test stands for the other participants, on the server: it offers, pushes and takes there as Redisson
 //! does.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
@@ -60,6 +61,8 @@ const BACK: Duration = Duration::from_secs(20);
 const LOOKS: u32 = 300;
 /// An entry is overdue for longer when a client finds out that it has stalled.
 const OVERDUE: Duration = Duration::from_secs(5);
+/// In that time, a client looks more often than this whether it has stalled.
+const OWN_LOOKS: usize = 15;
 /// How often the test asks who the master is, if something takes long. A frozen server delays that by a
 /// second.
 const ASK: Duration = Duration::from_secs(5);
@@ -134,11 +137,17 @@ async fn plays() {
     // On a busy machine, it may begin when the master has failed.
     let builder = builder(&url).transfer(transfers);
     let client = builder.connect().await.unwrap();
-    let playing = tokio::spawn(role.play(client.clone()));
+    let (playing, started) = (tokio::spawn(role.play(client.clone())), Instant::now());
+    let mut looks = VecDeque::from([started; OWN_LOOKS]);
     while client.stats().stalled_transfers == 0 && !playing.is_finished() {
         tokio::time::sleep(ms(100)).await;
+        looks.pop_front();
+        looks.push_back(Instant::now());
     }
-    println!("{STALLED}");
+    // Whoever is held up hears nothing in time.
+    let is_held_up = looks[0].elapsed() > OVERDUE || looks[0] == started;
+    let what = if is_held_up { "it was held up" } else { STALLED };
+    println!("{what} {:?} after its start: {:?}", started.elapsed(), client.stats());
     playing.await.unwrap();
 }
 

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use futures::future::{BoxFuture, FutureExt};
 use redelay::{Client, codec};
 use redelay_fixture::{Server, until_async, until_async_within};
 use redelay_support::{
-    CLAIMS, CONTROL, HOUR, JOBS, MINUTE, NOTES, ORDERED_LIST, QUARANTINE, TIMEOUT_SET, ms, still_text_queues,
+    CLAIMS, CONTROL, DEAD_MESSAGES, HOUR, JOBS, LEASES, MESSAGES, MINUTE, NOTES, ORDERED_LIST, QUARANTINE,
+    RETRIES, TIMEOUT_SET, ms, still_text_queues,
 };
 
 use super::reads::{Monitor, elements, fill, most, reads};
@@ -39,6 +41,55 @@ async fn no_read_of_long_payloads_has_a_call_without_a_bound() {
         let searches = name.contains("contains");
         assert!(most <= if searches { 4_194_304 } else { 1_048_576 } + 16 * BYTES, "{name}: {most}");
     }
+}
+
+/// A call that changes or removes many of them reads no more than 4 MB, either.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_change_of_long_payloads_has_a_call_without_a_bound() {
+    const BYTES: usize = 100_000;
+    const COUNT: usize = 128;
+    let server = Server::start();
+    fill(&server, COUNT, BYTES);
+    let (_client, ready, delayed) = still_text_queues(&server).await;
+    let is_bounded = async |name: &str, key: &str, expected, change: BoxFuture<'_, _>| {
+        let monitor = Monitor::start(&server);
+        let changed: redelay::Result<usize> = change.await;
+        assert_eq!(changed.unwrap_or_else(|error| panic!("{name}: {error}")), expected, "{name}");
+        let calls = monitor.end(&server);
+        let of_call = |call: &Vec<String>| {
+            call.iter().filter(|command| command.contains(key)).map(|command| elements(command)).sum()
+        };
+        let most = calls.iter().map(of_call).max().unwrap_or(0_usize) * BYTES;
+        println!("{name}: {} calls, {most} bytes at most", calls.len());
+        assert!(most <= 4_194_304 + 16 * BYTES, "{name}: {most}");
+    };
+    // Half of the messages wait.
+    let (unsettled, dead) = (ready.unsettled(), ready.dead_letters());
+    let change = unsettled.requeue_all(usize::MAX).boxed();
+    is_bounded("unsettled.requeue_all", MESSAGES, COUNT / 2, change).await;
+    let change = unsettled.remove_all(usize::MAX).boxed();
+    is_bounded("unsettled.remove_all", MESSAGES, COUNT / 2, change).await;
+    server.cmd(["DEL", MESSAGES, LEASES, RETRIES]);
+    is_bounded("dead_letters.remove_all", DEAD_MESSAGES, 40, dead.remove_all(40).boxed()).await;
+    let change = dead.requeue_all(usize::MAX).boxed();
+    is_bounded("dead_letters.requeue_all", DEAD_MESSAGES, COUNT - 40, change).await;
+    is_bounded("release_all", MESSAGES, COUNT - 40, ready.release_all().boxed()).await;
+
+    // A call reads as much of the jobs as of the list. Ten of these jobs are short.
+    server.cmd(["FLUSHALL"]);
+    let text = |n: usize| if n < 10 { String::new() } else { "x".repeat(BYTES) };
+    let jobs: Vec<_> = (0..60).map(|n| (format!("{n:03}"), text(n))).collect();
+    let absent = (0..30).map(|n| (format!("absent {n}"), String::new()));
+    let short: Vec<_> = jobs[..10].iter().cloned().chain(absent).collect();
+    delayed.offer_jobs(jobs.iter().map(|(id, text)| (id, text, HOUR))).await.unwrap();
+    let cancel = async |jobs: &[(String, String)]| {
+        let cancelled = delayed.cancel_all(jobs.iter().map(|(id, _)| id)).await?;
+        Ok(cancelled.into_iter().filter(|cancelled| cancelled.is_removed()).count())
+    };
+    is_bounded("cancel_all of short ones", ORDERED_LIST, 10, cancel(&short).boxed()).await;
+    is_bounded("cancel_all of most", JOBS, 49, cancel(&jobs[11..]).boxed()).await;
+    is_bounded("cancel_all of one", JOBS, 1, cancel(&jobs[10..11]).boxed()).await;
+    assert_eq!(server.get::<usize, _>(["EXISTS", ORDERED_LIST, TIMEOUT_SET, JOBS]), 0);
 }
 
 /// Somebody else has put them there. They are at the end that a call looks at first.
@@ -79,6 +130,14 @@ async fn many_malformed_entries_hold_no_call_up() {
         );
         assert_eq!(server.list(QUARANTINE).len(), 4 * count);
         assert!(ready.is_empty().await.unwrap() && delayed.is_empty().await.unwrap());
+
+        put("LPUSH");
+        let monitor = Monitor::start(&server);
+        assert_eq!(delayed.poll().await.unwrap(), None, "only malformed ones");
+        let calls = monitor.end(&server);
+        println!("poll: {} calls, {} elements at most", calls.len(), most(&calls));
+        assert!(most(&calls) <= 2000 && most(&calls) * bytes <= 1_048_576 + 16 * bytes, "{}", most(&calls));
+        assert_eq!(server.list(QUARANTINE).len(), 6 * count);
     }
 }
 

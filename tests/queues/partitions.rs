@@ -130,6 +130,7 @@ async fn what_has_a_key_is_in_its_partition() {
     assert_eq!(cancelled, [Cancelled::Removed, Cancelled::NotFound, Cancelled::Removed]);
     assert_eq!(orders.cancel_all([""; 0]).await.unwrap(), []);
     assert_eq!(orders.job_states([""]).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(orders.cancel_all(["order-7", ""]).await.unwrap_err().kind(), ErrorKind::Invalid);
     // Equal payloads have one partition, or each partition would accept one.
     let throttled = join_all((0..64).map(|_| orders.offer(&7, Duration::ZERO).throttle(HOUR))).await;
     let stored = throttled.iter().filter(|offered| matches!(offered, Ok(Offered::Stored(_)))).count();
@@ -207,12 +208,18 @@ async fn batches_are_spread_over_the_partitions() {
         HashSet::from([soon(orders.take()).await.unwrap(), soon(orders.take()).await.unwrap()]),
         [2, 6].into()
     );
-    // What one partition refuses, the others have stored.
     let pending_elsewhere = async || {
         let others = orders.delayed_queues().filter(|queue| !queue.name().ends_with("#2"));
         join_all(others.map(|queue| queue.len())).await.into_iter().map(Result::unwrap).sum::<usize>()
     };
+    // Everything is checked before any partition stores its batch.
+    let still_pending = pending_elsewhere().await;
+    let delay = |value: i64| if value == 40 { Duration::MAX } else { HOUR };
+    let error = orders.offer_all(values.iter().map(|value| (value, delay(*value)))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    // What one partition refuses, the others have stored.
     let before = pending_elsewhere().await;
+    assert_eq!(before, still_pending);
     server.cmd(["SET", "redisson_delay_queue:{orders#2}", "no list"]);
     let error = orders.offer_all(values.iter().map(|value| (value, HOUR))).await.unwrap_err();
     assert!(error.is_outcome_unknown() && error.to_string().contains("48 payloads were offered"), "{error}");

@@ -1,8 +1,8 @@
 //! `Client::pump` moves what is due in queues of any name.
 
 use redelay::{Client, ErrorKind};
-use redelay_fixture::{Server, until_async};
-use redelay_support::{SELDOM, soon};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{SELDOM, ms, soon, still_builder};
 
 /// What Redisson writes: an id of 16 bytes, the length of the payload, and the payload.
 fn entry(n: u8) -> Vec<u8> {
@@ -65,4 +65,24 @@ async fn what_is_due_is_transferred_once() {
     assert!(pump.stats().failure.is_none());
     client.shutdown().await;
     assert!(soon(pump.transfer()).await.unwrap_err().is_closed());
+}
+
+/// Nothing more may be transferred after the first calls.
+#[tokio::test]
+async fn an_error_says_what_was_transferred_before() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let client = still_builder(&proxy).transfer_batch(1).connect().await.unwrap();
+    for n in 1..=250 {
+        offer(&server, b"{q}", n);
+    }
+    let pump = client.pump("q");
+    proxy.delay(ms(10));
+    let transferring = tokio::spawn(async move { pump.transfer().await });
+    until_async("some are transferred", || async { server.list("q").len() > 2 }).await;
+    server.cmd(["ACL", "SETUSER", "default", "-rpush"]);
+    let error = soon(transferring).await.unwrap().unwrap_err();
+    let before = server.list("q").len();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+    assert!(error.to_string().contains(&format!("({before} entries were transferred before)")), "{error}");
 }

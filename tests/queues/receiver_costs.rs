@@ -11,6 +11,8 @@ use redelay_support::{
     HOUR, LEASES, MESSAGES, Queues, RECEIPTS, TARGET, ms, soon, still_builder, still_text_queues, text,
 };
 
+use super::unconfirmed_pops::bytes_sent;
+
 /// An idle receiver gives a sign of life every six seconds, which may come in the middle of a message. So
 /// some are counted, and what most of them cost is what a message costs.
 const MESSAGES_COUNTED: usize = 9;
@@ -120,7 +122,7 @@ async fn tasks_that_receive_by_hand_share_calls() {
     assert!(scripts as usize <= TASKS * EACH * 3 / 10, "{scripts} scripts");
 }
 
-/// No call reads and writes more than 4 MB of payloads.
+/// No call reads and writes more than 4 MB of payloads, and none of them leave the server.
 #[tokio::test]
 async fn large_messages_take_several_calls() {
     const LARGE: usize = 12;
@@ -138,9 +140,10 @@ async fn large_messages_take_several_calls() {
         held
     };
     let scripts = async |what: &str, work: BoxFuture<'_, ()>| {
-        let before = calls(&server)[0];
+        let (before, sent) = (calls(&server)[0], bytes_sent(&server));
         work.await;
         let scripts = calls(&server)[0] - before;
+        assert!(bytes_sent(&server) - sent < 1 << 20, "{what}");
         assert!((3..=2 * LARGE as u64).contains(&scripts), "{what}: {scripts} scripts for {LARGE} MB");
     };
     let held = receive().await;

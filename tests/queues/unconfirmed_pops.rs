@@ -131,6 +131,12 @@ async fn what_is_no_copy_is_left_alone() {
     assert_eq!(server.list("q").concat(), b"ab");
 }
 
+pub(super) fn bytes_sent(server: &Server) -> u64 {
+    let info = server.info("stats");
+    let line = info.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
+    line.expect("a line").trim().parse().expect("a number")
+}
+
 /// To requeue or remove them, the client needs no payload.
 #[tokio::test]
 async fn payloads_stay_on_the_server() {
@@ -138,16 +144,11 @@ async fn payloads_stay_on_the_server() {
     let (_client, ready, _delayed) = still_text_queues(&server).await;
     let payload = vec![b'x'; 1_000_000];
     leave(&server, "1", "LPOP", &[&payload]);
-    let sent = || {
-        let info = server.info("stats");
-        let line = info.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
-        line.expect("a line").trim().parse::<u64>().expect("a number")
-    };
-    let before = sent();
+    let before = bytes_sent(&server);
     assert_eq!(ready.unconfirmed_pops(HOUR).requeue_all(usize::MAX).await.unwrap(), 1);
     leave(&server, "1", "LPOP", &[&payload]);
     assert_eq!(ready.unconfirmed_pops(HOUR).remove_all(usize::MAX).await.unwrap(), 1);
-    let bytes = sent() - before;
+    let bytes = bytes_sent(&server) - before;
     assert!(bytes < 100_000, "the server sent {bytes} bytes");
 }
 

@@ -40,15 +40,16 @@ use crate::wire::time;
 ///
 /// A payload without an id finds no pending job, so only `throttle`, `timeout` and `keep` make sense for it.
 ///
-/// A job that is replaced by another payload costs a scan of the ordered list by the server, from the newest
-/// entry on: 25 ms for a job at a random place among a million.
+/// A job that is replaced by another payload costs a scan of the ordered list by the server, from the
+/// nearer end: 25 ms for a job at a random place among a million.
 ///
 /// # Errors
 /// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for an id without bytes or with more than
 /// 255 of them, for a queue that writes [`EntryFormat::Legacy`](crate::delayed_queue::EntryFormat), for a
 /// maximum wait below the delay, and for a throttle of zero; for `replace`, `keep_earliest`, `debounce`,
 /// `until_done`, a header or an expiry without an id; for a name or value that is no header, and for more
-/// than 1,024 bytes of them; for an expiry that is not after the due time.
+/// than 1,024 bytes of them; for an expiry that is not after the due time, and for `discard_if_expired`
+/// without one.
 ///
 /// # Cancel safety
 /// Not cancel safe: if the future is dropped, a job may or may not be stored. It is never stored twice.
@@ -162,8 +163,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// the first counts as pending for the second.
     ///
     /// # Errors
-    /// Those of [`JobOffer`]. Everything is encoded and checked before anything is sent. If a call fails
-    /// after others have stored their jobs, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and
+    /// Those of [`JobOffer`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000 jobs.
+    /// Everything is encoded and checked before anything is sent. If a call fails after others have stored their jobs, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and
     /// says how many were offered.
     ///
     /// # Cancel safety
