@@ -4,8 +4,8 @@
 -- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch   8 jobs   9 notes
 --        10 more notes
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
--- Reply  {how many went back, how many were looked at: if it is more than 0, there may be others}; or an error
---        if the server refuses all that is left
+-- Reply  {how many went back, how many were looked at: if it is more than 0, there may be others}; or an
+--        error if the server refuses all that is left
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each
 local time = redis.call('TIME')

@@ -19,8 +19,7 @@ use super::handler::{Context, Handler, call};
 use super::outcome::{Failure, Outcome};
 use super::source::Source;
 use crate::receiver::{MessageId, OnUndecodable};
-use crate::wire::time;
-use crate::{Delivery, Result};
+use crate::{Delivery, ErrorKind, Result};
 
 /// What is told of each failed attempt.
 pub(super) type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
@@ -87,6 +86,7 @@ struct Message {
     queue: Arc<str>,
     id: Option<MessageId>,
     attempt: u32,
+    is_last_attempt: bool,
     job_id: Option<Bytes>,
     payload: Bytes,
 }
@@ -133,6 +133,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                         queue: queue.clone(),
                         id: Some(delivery.id()),
                         attempt: delivery.attempt(),
+                        is_last_attempt: delivery.is_last_attempt(),
                         job_id: delivery.job_id().map(Bytes::copy_from_slice),
                         payload: delivery.payload().clone(),
                     };
@@ -147,7 +148,9 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                         let count = if is_dead { &self.counts.rejected } else { &self.counts.failed };
                         count.fetch_add(1, Ordering::Relaxed);
                         let queue = queue.clone();
-                        let message = Message { queue, id: None, attempt: 1, job_id: None, payload };
+                        let (attempt, is_last_attempt) = (1, false);
+                        let message =
+                            Message { queue, id: None, attempt, is_last_attempt, job_id: None, payload };
                         self.failed(message, error, is_dead);
                     }
                 }
@@ -186,7 +189,9 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
             Ok(()) => drop(count(&self.counts).fetch_add(1, Ordering::Relaxed)),
             Err(error) => {
                 self.counts.lost.fetch_add(1, Ordering::Relaxed);
-                self.failed(message, error, false);
+                // A pause that is too long makes a failure of the attempt.
+                let is_dead = error.kind() == ErrorKind::Invalid && message.is_last_attempt;
+                self.failed(message, error, is_dead);
             }
         }
     }
@@ -245,15 +250,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
     fn settle(&self, message: Message, delivery: Delivery<()>, outcome: Outcome) -> Settling {
         let answer;
         let mut count: fn(&Counts) -> &AtomicU64 = |counts| &counts.failed;
-        let mut is_dead = delivery.is_last_attempt();
-        let outcome = match outcome {
-            // As `Delivery::snooze` does it, and the report says whether the message is dead.
-            Outcome::Snooze(pause) => match time::millis(pause) {
-                Ok(_) => Outcome::Snooze(pause),
-                Err(why) => Outcome::Retry(format!("snooze: {why}").into()),
-            },
-            other => other,
-        };
+        let mut is_dead = message.is_last_attempt;
         let error = match outcome {
             Outcome::Done => {
                 return Settling { answer: delivery.ack(), count: |counts| &counts.done, message };
@@ -291,7 +288,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         is_dead: bool,
     ) {
         if let Some(report) = &self.on_failure {
-            let Message { queue, id, attempt, job_id, payload } = message;
+            let Message { queue, id, attempt, job_id, payload, .. } = message;
             let (queue, error) = (queue.to_string(), error.into());
             let failure = Failure { queue, id, attempt, job_id, payload, error, is_dead };
             // A report that panics must not end the worker.

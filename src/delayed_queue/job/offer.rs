@@ -164,8 +164,9 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Errors
     /// Those of [`JobOffer`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000 jobs.
-    /// Everything is encoded and checked before anything is sent. If a call fails after others have stored their jobs, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and
-    /// says how many were offered.
+    /// Everything is encoded and checked before anything is sent. If a call fails after others have stored
+    /// their jobs, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many were
+    /// offered.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, some of the jobs may be stored. None is stored twice.
