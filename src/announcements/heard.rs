@@ -8,10 +8,6 @@ use tokio::sync::Notify;
 
 use crate::wire::message::MessageId;
 
-/// The most cancelled messages that are remembered. If there are more, the receiver asks about all that it
-/// has.
-const MOST: usize = 10_000;
-
 /// What was announced to the receivers of a queue. Shared by the task that listens, and the task of a
 /// receiver.
 #[derive(Debug, Default)]
@@ -52,6 +48,11 @@ pub(crate) struct CancelRequests {
     pub(crate) may_be_others: bool,
 }
 
+impl CancelRequests {
+    /// The most messages that are remembered. If there are more, the receiver asks about all that it has.
+    pub(crate) const MOST: usize = 10_000;
+}
+
 impl Announced {
     /// What was announced until now may be missing: a retry may be due, and jobs may be cancelled.
     pub(super) fn on_unheard(&self) {
@@ -69,7 +70,7 @@ impl Announced {
 
     pub(super) fn on_cancelled(&self, message: MessageId) {
         let mut heard = self.heard();
-        if heard.cancel_requests.messages.len() < MOST {
+        if heard.cancel_requests.messages.len() < CancelRequests::MOST {
             heard.cancel_requests.messages.insert(message);
         } else {
             heard.cancel_requests.may_be_others = true;

@@ -52,8 +52,8 @@ pub(super) struct Deliveries {
     /// Claims that nobody read, and that the server has refused to release; and when that is tried again.
     refused: Vec<Member>,
     refused_until: Instant,
-    /// Messages whose jobs were cancelled lately, and when that was heard: those that it has not claimed, as
-    /// far as it knows. Their claims may be under way.
+    /// Messages whose jobs were cancelled, and when that was heard: those that it has not claimed, as far as
+    /// it knows. The claims of the latest may be under way.
     cancelled: HashMap<MessageId, Instant>,
     /// Settlements that replicas are to confirm. They are awaited by the task, as whatever answers a caller
     /// must be: one that drives it wakes up with nothing else.
@@ -178,10 +178,13 @@ impl Deliveries {
     pub(super) fn cancel(&mut self, CancelRequests { mut messages, may_be_others }: CancelRequests) {
         self.leases.cancel(|id| messages.remove(&id));
         let now = Instant::now();
-        if may_be_others {
+        let is_full = self.cancelled.len() + messages.len() > CancelRequests::MOST;
+        if is_full {
+            self.cancelled.clear();
+        }
+        if is_full || may_be_others {
             self.leases.on_unheard(now);
         }
-        self.cancelled.retain(|_, heard| now - *heard < UNDER_WAY);
         self.cancelled.extend(messages.into_iter().map(|message| (message, now)));
     }
 

@@ -10,7 +10,7 @@ use redelay_support::{
     HOUR, INBOX, JOBS, MINUTE, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, end_leases, ms,
     soon, text_queues,
 };
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 struct Held {
     server: Server,
@@ -292,6 +292,31 @@ async fn a_handler_hears_that_its_job_is_cancelled() {
     assert_eq!(held.is().await, None);
     other.ack().await.unwrap();
     held.is_free("by an extension").await;
+    held.client.shutdown().await;
+}
+
+/// A receiver remembers the cancelled messages that it may be about to claim. If there are too many of them,
+/// it forgets them, and asks the server about those that it has.
+#[tokio::test]
+async fn many_cancels_of_messages_of_others_are_not_remembered() {
+    const CANCELS: &str = "for n = 1, 21 do
+        redis.call('PUBLISH', 'redelay:receivers:{q}', 'cancel ' .. struct.pack('>I8I8', ARGV[1], n))
+    end";
+    let held = Held::new().await;
+    held.offer("1", Duration::ZERO).await;
+    let delivery = soon(held.ready.receiver().lease(HOUR).receive()).await.unwrap();
+    until_async("it listens", || async { held.server.subscribers("redelay:receivers:{q}") == 1 }).await;
+    // What follows the confirmation of the subscription is over, too.
+    sleep(ms(200)).await;
+    held.request_unheard();
+    for part in 0..500 {
+        held.server.cmd(["EVAL", CANCELS, "0", &part.to_string()]);
+        // More at a time would not be heard, which has the same effect.
+        sleep(ms(1)).await;
+    }
+    soon(delivery.cancelled()).await;
+    assert!(delivery.is_cancel_requested());
+    delivery.ack().await.unwrap();
     held.client.shutdown().await;
 }
 
