@@ -14,6 +14,9 @@ impl<T: 'static> BlockingQueue<T> {
     /// queue comes first, then the others in the order of `others`. `None` when there was no payload within
     /// the time, which is exact to the millisecond. At most once, as [`BlockingQueue::take`].
     ///
+    /// The handle keeps all queues that it was given, and transfers them, until it and its clones are
+    /// dropped. If the names change, take a new handle for each call.
+    ///
     /// # Errors
     /// As [`BlockingQueue::poll_timeout`]; [`Refused`](crate::ErrorKind::Refused) when one of the keys is
     /// refused.

@@ -45,7 +45,7 @@ impl<T: 'static> DelayedQueue<T> {
         op.len(op.run(call.only_reads()).await?)
     }
 
-    /// Returns whether nothing is pending.
+    /// Returns whether nothing is pending: whether [`DelayedQueue::len`] is 0.
     ///
     /// # Errors
     /// As [`DelayedQueue::len`].

@@ -6,9 +6,10 @@
 //! legacy  (Redisson ≤ 3.21.0)               id: 8 bytes    | length: 8 bytes LE | payload
 //! ```
 //!
-//! The id makes equal payloads distinct. Its bytes order entries with the same due time. redelay writes
-//! time-ordered ids (UUID v7), which keeps the order of the offers. Redisson writes random ids. The legacy id
-//! is a float64 to Redisson and eight bytes here.
+//! The id makes equal payloads distinct. Its length and its bytes order entries with the same due time.
+//! redelay writes time-ordered ids (UUID v7), which keeps the order of the offers; the id of a job is the
+//! user's. Redisson writes random ids. The legacy id keeps no order; it is a float64 to Redisson and eight
+//! bytes here.
 //!
 //! The exact length tells the formats apart. Bytes behind the payload of a current entry are ignored, as in
 //! Redisson. All other bytes are malformed: [`payload`] returns `None`.
