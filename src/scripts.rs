@@ -59,7 +59,7 @@ scripts! {
     OFFER: "8f9b7d9906013ccc9d066dc802da39d044f5a62e",
         [timeout_set, ordered_list, channel, receipt, control],
         ["parts/max_pending", "offer"];
-    TRANSFER: "7a27c7a7f3884297cf238c8cfcb257441603e4a4",
+    TRANSFER: "3a9de0055f9df9e05fae04fff5eab3c645ec502e",
         [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs, rebuild],
         ["parts/now", "transfer/begin", "parts/entry", "transfer/jobs", "transfer/few", "parts/clock", "parts/permitted",
          "transfer/find", "transfer/take_out", "transfer/move", "transfer/rebuild", "transfer"];
@@ -140,7 +140,7 @@ scripts! {
         [timeout_set, ordered_list, quarantine, destination, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "poll_last_and_offer_first_to"];
     OVERDUE: "eb2b0b878ccbfed9a5bf7e39c7d029759c65f302", [], ["overdue"];
-    PERMISSIONS: "0b1ec0ef37086c7097197a8decb2fb313c4cde94", [], ["permissions"];
+    PERMISSIONS: "1bc5eabc05786d72a63363f8928708233dc2f4a3", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
     RECEIVE: "d902bb70c36f05c42e3309835760c4bb0fb30ebc",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel, timeout_set, jobs,

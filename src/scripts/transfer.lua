@@ -74,7 +74,12 @@ cursor = math.max(-length, math.min(cursor, length))
 local wide = math.max(most, math.min(most * PASS_WIDTH, math.floor(length / PASS_PART)))
 local pass_time = wide > most and budget * PASS_TIME or budget
 
+-- A list that was empty in between has lost its time to live: in this call, or after an earlier one had
+-- rebuilt it. Then the timeout set still has it.
 local ttl = redis.call('PTTL', KEYS.ordered_list)
+if ttl < 0 then
+    ttl = redis.call('PTTL', KEYS.timeout_set)
+end
 local search = new_search(length, due_count)
 local gone, quarantined, listed = 0, 0, 0
 
@@ -93,7 +98,7 @@ end
 local function move_found(at, missing)
     take_out(search, at)
     move_due(most, math.max(budget, spent() + budget / 4), missing)
-    bring_to_front(search, gone, ttl)
+    bring_to_front(search, gone)
 end
 
 -- Moves up to this number of the first due entries, each by an LREM.
@@ -131,7 +136,6 @@ local function rebuild(from, is_first)
         end
     end
     local at, ended = take_due_out(search, from, budget)
-    keep_expiry(ttl)
     if ended == 'time' then
         return REBUILD + at
     end
@@ -230,6 +234,9 @@ if due_count > 0 then
     else
         next_cursor = begin()
     end
+end
+if ttl > 0 then
+    redis.pcall('PEXPIRE', KEYS.ordered_list, ttl)
 end
 if gone == due_count then
     -- No due entry is missing in the list. Another client may have begun to rebuild it.

@@ -283,6 +283,30 @@ async fn what_is_rescheduled_meanwhile_is_listed_again() {
     client.shutdown().await;
 }
 
+/// A rebuild may empty the list. What is offered then must not stay in it when the timeout set expires.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_was_emptied_expires_like_the_timeout_set() {
+    let server = Server::start();
+    let client = client(&server).transfer(false).connect().await.unwrap();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    let expires = |key: &str| server.get::<i64, _>(["PTTL", key]) > 0;
+    fill_at_random(&server, 40_000, 40_000);
+    assert!(delayed.expire(HOUR).await.unwrap());
+    let mut mover = begin(&server);
+    while length(&server, "LLEN", ORDERED_LIST) > 0 {
+        mover.call(&server);
+    }
+    assert!(expires(TIMEOUT_SET));
+    delayed.offer(&1, HOUR).await.unwrap();
+    assert!(!expires(ORDERED_LIST));
+    mover.call(&server);
+    assert!(is_marked(&server) && expires(ORDERED_LIST));
+    while mover.call(&server) > 0 {}
+    assert_eq!(delayed.len().await.unwrap(), 1);
+    assert!(!is_marked(&server) && expires(TIMEOUT_SET) && expires(ORDERED_LIST));
+    client.shutdown().await;
+}
+
 /// Clients of Java between two calls: each entry is delivered, or removed, once.
 #[test]
 fn others_change_the_queue_while_it_is_rebuilt() {

@@ -1,6 +1,6 @@
 -- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A
 -- part of transfer.lua.
--- Provides  cut_front, take_out, keep_expiry, bring_to_front
+-- Provides  cut_front, take_out, bring_to_front
 -- Uses      a search and CHUNK, see transfer/find.lua
 
 -- Pushes each element to the head of the list: the last one becomes the first.
@@ -40,17 +40,9 @@ local function take_out(search, at)
     end
 end
 
--- `ttl` is the list's time to live before the call.
-local function keep_expiry(ttl)
-    if ttl > 0 then
-        -- A list that was empty in between has lost it.
-        redis.pcall('PEXPIRE', KEYS.ordered_list, ttl)
-    end
-end
-
 -- Brings what was taken out to the front of the list, except the first `gone` entries, which are no longer
 -- pending.
-local function bring_to_front(search, gone, ttl)
+local function bring_to_front(search, gone)
     local left = {}
     for n = #search.due, gone + 1, -1 do
         if search.position[n] then
@@ -58,5 +50,4 @@ local function bring_to_front(search, gone, ttl)
         end
     end
     push_to_front(left)
-    keep_expiry(ttl)
 end
