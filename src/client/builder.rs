@@ -337,6 +337,9 @@ impl ClientBuilder {
     /// Sets whether this client transfers due entries (default true). Each queue needs at least one client
     /// that does, or a Redisson; several do not interfere with each other.
     ///
+    /// Jobs by id and schedules need a redelay client that transfers and keeps running, also beside a
+    /// Redisson: only its sweeps remove the ids of jobs that Redisson has moved.
+    ///
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
