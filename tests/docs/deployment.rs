@@ -25,6 +25,20 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
+/// A server starts with these lines. Redis knows comments at the beginning of a line only.
+#[test]
+fn the_settings_of_a_server() {
+    let text = include_str!("../../docs/deployment.md");
+    let block = text.split("## redis.conf\n\n```text\n").nth(1).and_then(|rest| rest.split("```").next());
+    let lines: Vec<_> = block.expect("the settings").lines().collect();
+    let server = lines.iter().fold(Server::builder(), |server, line| server.config(*line)).start();
+    let set: Vec<String> = server.get(["CONFIG", "GET", "maxmemory*"]);
+    for value in ["noeviction".to_owned(), (4_u64 << 30).to_string()] {
+        assert!(set.contains(&value), "{set:?}");
+    }
+    assert!(lines.iter().all(|line| !line.split(' ').skip(1).any(|word| word == "#")), "{lines:#?}");
+}
+
 /// The commands that erase everything of the queue `orders`.
 fn documented() -> Vec<Vec<String>> {
     let text = include_str!("../../docs/deployment.md");
