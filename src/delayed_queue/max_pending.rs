@@ -14,8 +14,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// anything that is delivered again: retries, requeued dead letters and payloads that are returned. An
     /// offer that replaces a pending job needs no room. A batch of [`offer_all`](Self::offer_all) is refused
     /// as a whole if it has no room; of [`offer_jobs`](Self::offer_jobs), the first ones are stored, and
-    /// the error says how many, as `OutcomeUnknown`. The
-    /// overdue entries that were not transferred yet count, too.
+    /// the error says how many, as `OutcomeUnknown`. The overdue entries that were not transferred yet count,
+    /// too, and ready payloads do not.
     ///
     /// A process that has offered to the queue within the last five seconds, and knows of no limit, may learn
     /// of a new one that much later. An offer to a queue with a limit costs the server two more commands, and

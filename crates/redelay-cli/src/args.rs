@@ -17,7 +17,7 @@ use redelay::inspector::Cursor;
 #[command(name = "redelay", version, propagate_version = true, infer_subcommands = false)]
 #[command(
     after_help = "Exit codes: 0 done; 1 the answer is negative; 2 wrong usage; 3 no connection; 4 login \
-    refused, or a right is missing; 130 interrupted."
+    refused, or a permission is missing; 130 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -35,8 +35,8 @@ pub(crate) struct Connection {
     /// The server: redis://host:port/db, rediss://, redis-cluster://, redis-sentinel://, redis+unix://
     ///
     /// Without it: the profile, the variable REDELAY_URL or REDIS_URL, the profile `default`, or
-    /// redis://localhost:6379. A password is refused here, because everybody sees it in `ps`. With it, the
-    /// profile still says the codecs, the prefix of names, and what is masked.
+    /// redis://localhost:6379. A password is refused here, because `ps` shows it. With it, the profile still
+    /// says the codecs, the prefix of names, and what is masked.
     #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: Option<String>,
     /// A profile of $XDG_CONFIG_HOME/redelay/config.toml
@@ -295,5 +295,18 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    /// Its user has no home, and so no profile.
+    #[test]
+    fn the_systemd_unit_needs_no_profile() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate.md");
+        let page = std::fs::read_to_string(path).expect("the page");
+        let unit = page.split("```ini\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the unit");
+        let value = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        let words = value("ExecStart").expect("a command").split(' ');
+        let arguments = Arguments::try_parse_from(words).expect("a command line");
+        assert!(matches!(arguments.command, Command::Pump(_)) && arguments.connection.profile.is_none());
+        assert!(value("EnvironmentFile").is_some() && value("WantedBy").is_some(), "{unit}");
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     NoConnection(String),
     /// The server is older than what is supported: 3.
     TooOld(String),
-    /// The login is refused, or a right is missing: 4.
+    /// The login is refused, or a permission is missing: 4.
     Refused(String),
     /// The reader of the output has closed it: 0.
     PipeClosed,
@@ -28,7 +28,7 @@ impl Failure {
     /// Why a program that goes on cannot do something now.
     ///
     /// # Errors
-    /// The failure, if it will not get better by itself: a right is missing.
+    /// The failure, if it will not get better by itself: a permission is missing.
     pub(crate) fn passes(error: Error) -> Result<String, Self> {
         match error.into() {
             refused @ Self::Refused(_) => Err(refused),
@@ -77,7 +77,7 @@ impl From<Error> for Failure {
             ErrorKind::Credentials => Self::Refused(text),
             ErrorKind::UnsupportedServer => Self::TooOld(text),
             ErrorKind::Refused => match missing_right(&text) {
-                Some(right) => Self::Refused(format!("{text}; the missing right: {right}")),
+                Some(right) => Self::Refused(format!("{text}; the missing permission: {right}")),
                 None => Self::Negative(text),
             },
             // Of one server or sentinel of several: another one may still accept it.
@@ -94,7 +94,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The right for the keys of a queue.
+/// The permission for the keys of a queue.
 const KEYS: &str = "~*, or a pattern of the keys";
 
 /// What `ACL SETUSER` has to grant, by the server's words.

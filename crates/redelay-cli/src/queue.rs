@@ -218,10 +218,10 @@ pub(crate) fn refusals(queue: &Overview, reader: &Reader) -> Vec<String> {
     queue.unknown.iter().map(refusal).chain(reader.refusal.clone()).collect()
 }
 
-/// What the server has refused to say, and the right that the user lacks.
+/// What the server has refused to say, and the permission that the user lacks.
 pub(crate) fn refusal(unknown: &Unknown) -> String {
     let right = unknown.permission.clone().or_else(|| missing_right(&unknown.why));
-    let right = right.map(|right| format!(" (the missing right: {right})")).unwrap_or_default();
+    let right = right.map(|right| format!(" (the missing permission: {right})")).unwrap_or_default();
     if is_silence(unknown) {
         return format!("no answer: {}{right}", unknown.why);
     }

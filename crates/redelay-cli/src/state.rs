@@ -114,7 +114,7 @@ impl State {
                 let pending = human::counted(pending, "entry is", "entries are");
                 let most = human::count(queue.max_pending.unwrap_or_default());
                 format!(
-                    "{pending} pending, and at most {most} may be: offers and runs of schedules are refused. Start more consumers, or raise the limit: DelayedQueue::set_max_pending"
+                    "{pending} pending, and at most {most} may be: offers and runs of schedules are refused. Wait until entries become due, cancel some, or raise the limit: DelayedQueue::set_max_pending"
                 )
             }
             Self::NoClientTakes => {
@@ -252,6 +252,7 @@ mod tests {
         assert_eq!(State::of(&full), State::Full);
         let text = State::Full.advice(&full).unwrap();
         assert!(text.starts_with("5 entries are pending, and at most 5 may be: "), "{text}");
+        assert!(!text.contains("consumer"), "{text}: they make no room");
         full.overdue_for = Some(5 * SECOND);
         assert_eq!(State::of(&full), State::StandsStill, "that is why it is full");
     }

@@ -162,7 +162,7 @@ rows! {
         "`LLEN`",
         "They cannot be read: `redelay list QUEUE quarantine`. Requeue or remove them: DelayedQueue::quarantine",
         hides [];
-    Q27 Information 1 "paused",
+    Q27 Information 1 "the queue is paused",
         "the control hash",
         "Receivers get nothing until BlockingQueue::resume",
         hides [Q24 Q28 Q30 Q32 Q33];
@@ -208,7 +208,7 @@ rows! {
         hides [];
     Q38 Information 1 "copies of popped payloads do not expire",
         "`PTTL`",
-        "Clients lack the right +pexpire. Grant it, and then: `redis-cli PEXPIRE KEY 604800000`",
+        "Clients lack the permission +pexpire. Grant it, and then: `redis-cli PEXPIRE KEY 604800000`",
         hides [];
     Q39 Error 2 "a schedule does not run",
         "`ZCOUNT` of the schedules: a next run that should have been stored a minute ago",
@@ -232,7 +232,7 @@ rows! {
         hides [];
     Q44 Warning 2 "the queue is full",
         "`ZCARD`, and `max_pending` in the control hash: as many entries are pending as may be",
-        "Offers end with Full, and schedules do not run. Start more consumers, if entries are overdue or payloads ready; or change the limit: DelayedQueue::set_max_pending. `redelay list QUEUE` shows what is pending",
+        "Offers end with Full, and schedules do not run. Wait until entries become due, cancel some, or raise the limit: DelayedQueue::set_max_pending. `redelay list QUEUE` shows them. If entries are overdue: see Q01, Q02 and Q03",
         hides [];
     K01 Information 1 "receipts of lost replies",
         "`SCAN`: 100 receipts or more that are older than a minute",
@@ -271,10 +271,10 @@ rows! {
         "Upgrade it",
         hides [];
     S06 Warning 1 "idle connections are closed",
-        "`CONFIG GET timeout`",
-        "Subscriptions of Redisson and waiting takers are cut again and again: `redis-cli CONFIG SET timeout 0`",
+        "`CONFIG GET timeout`, below 60 s",
+        "Clients test an idle connection for commands after 30 s. If the server closes it sooner, they open it again and again: `redis-cli CONFIG SET timeout 0`, or 60 or more. Waiting takers and subscriptions are never closed",
         hides [];
-    S07 Warning 1 "replication",
+    S07 Warning 1 "the server accepts no writes",
         "`INFO`: this is a replica; its link is down; or fewer replicas than min-replicas-to-write",
         "Connect to the master, restore the link, or start a replica",
         hides [];
@@ -290,9 +290,9 @@ rows! {
         "`TIME` of each master, by more than 50 ms and the round trips",
         "What is due is delivered by the clock of its master. Let NTP set them",
         hides [];
-    S11 Warning 1 "rights are missing",
+    S11 Warning 1 "permissions are missing",
         "`INFO errorstats`: the server refuses commands of some client while doctor looks",
-        "`redis-cli ACL LOG` says whose and which. docs/deployment.md has the rights that clients need",
+        "`redis-cli ACL LOG` says whose and which. docs/deployment.md has those that clients need",
         hides [];
     S12 Warning 1 "clients or scripts pile up",
         "`INFO`: more than 90 % of maxclients; 500 cached scripts or more",
@@ -306,7 +306,7 @@ rows! {
         "the reply to `CONFIG GET`, as of managed services",
         "Ask the provider for persistence (save, appendonly) and timeout",
         hides [];
-    S15 Warning 1 "sentinels",
+    S15 Warning 1 "sentinels are missing, or disagree",
         "each sentinel: the master that it names, and `SENTINEL CKQUORUM`",
         "A failover may not come about, or services may follow different masters. Start the sentinels that are missing, and compare what SENTINEL MASTER says on each",
         hides [];

@@ -101,7 +101,7 @@ pub(crate) fn agreed(mut looks: Vec<Vec<Finding>>) -> Judgement {
     Judgement { findings, open: open.into_iter().map(|finding| finding.code).collect() }
 }
 
-/// Findings of what was refused: one for each missing right, or for each of the server's words.
+/// Findings of what was refused: one for each missing permission, or for each of the server's words.
 pub(crate) fn unknown(refused: &[Refused]) -> Vec<Finding> {
     // The server's words differ from call to call.
     let mut grouped: BTreeMap<&str, (&Refused, BTreeSet<Code>)> = BTreeMap::new();
@@ -120,7 +120,7 @@ pub(crate) fn unknown(refused: &[Refused]) -> Vec<Finding> {
                 let command = right.trim_start_matches('+').replace('|', " ").to_uppercase();
                 format!("the user may not run {command} ({right})")
             }
-            Some(right) => format!("{}; the missing right: {right}", first.why),
+            Some(right) => format!("{}; the missing permission: {right}", first.why),
             None => first.why.clone(),
         };
         let text = format!("{}: unknown{others}: {why}", code.row().title);
@@ -194,7 +194,7 @@ mod tests {
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(
             finding.text,
-            "no client transfers: unknown, and with it Q12: NOPERM; the missing right: ~*"
+            "no client transfers: unknown, and with it Q12: NOPERM; the missing permission: ~*"
         );
     }
 }

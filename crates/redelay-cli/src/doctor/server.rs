@@ -1,6 +1,7 @@
 //! What is wrong with servers, by what they say of themselves. Pure.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use redelay::inspector::{Role, Sentinel, Server, ServerSettings};
 
@@ -15,6 +16,8 @@ use super::look::Refused;
 const CLOCKS: f64 = 50.0;
 /// This number of cached scripts is too many. Valkey keeps no more of those that `EVAL` has sent.
 const SCRIPTS: u64 = 500;
+/// A server that closes idle connections no sooner than this closes none that is tested every 30 s.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// What is wrong with a server.
 pub(crate) fn findings(server: &Server, settings: &ServerSettings) -> Vec<Finding> {
@@ -26,7 +29,7 @@ pub(crate) fn findings(server: &Server, settings: &ServerSettings) -> Vec<Findin
     found.extend(persistence(server, settings));
     found.extend(replication(server, settings));
     found.extend(cluster(settings));
-    if let Some(timeout) = settings.idle_timeout.filter(|timeout| !timeout.is_zero()) {
+    if let Some(timeout) = settings.idle_timeout.filter(|timeout| !timeout.is_zero() && *timeout < IDLE) {
         found.push(Finding::new(Code::S06, format!("after {} without a command", human::span(timeout))));
     }
     if let (Some(clients), Some(most)) = (server.clients, server.max_clients)
@@ -85,7 +88,7 @@ fn replication(server: &Server, settings: &ServerSettings) -> Vec<Finding> {
         && good < least
     {
         let text = format!(
-            "{} of {} that must follow: the server refuses writes",
+            "{} of {} that must follow",
             human::counted(good, "replica", "replicas"),
             human::count(least)
         );
@@ -194,13 +197,11 @@ pub(crate) fn sentinels(sentinels: &[Sentinel]) -> Vec<(String, Finding)> {
 pub(crate) fn refusals(before: &Server, after: &Server) -> Option<Finding> {
     let count = after.refused_commands?.checked_sub(before.refused_commands?).filter(|count| *count > 0)?;
     let text = human::counted(count, "command was refused", "commands were refused");
-    Some(Finding::new(Code::S11, format!("{text} in a moment for want of a right (NOPERM)")))
+    Some(Finding::new(Code::S11, format!("{text} in a moment for want of a permission (NOPERM)")))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn codes(server: &Server, settings: &ServerSettings) -> Vec<Code> {
@@ -219,6 +220,15 @@ mod tests {
     }
 
     #[test]
+    fn connections_that_are_tested_in_time_are_not_closed() {
+        for (timeout, expected) in [(0, &[][..]), (1, &[Code::S06]), (59, &[Code::S06]), (60, &[]), (300, &[])] {
+            let mut settings = ServerSettings::default();
+            settings.idle_timeout = Some(Duration::from_secs(timeout));
+            assert_eq!(codes(&Server::default(), &settings), expected, "{timeout} s");
+        }
+    }
+
+    #[test]
     fn clocks_differ_by_more_than_the_way_takes() {
         let server = |ahead, trip| {
             let mut server = Server::default();
@@ -234,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_right_persistence_is_unknown_unless_there_is_a_file() {
+    fn without_a_permission_persistence_is_unknown_unless_there_is_a_file() {
         let mut server = Server::default();
         server.has_append_only_file = Some(false);
         let mut settings = ServerSettings::default();

@@ -164,7 +164,7 @@ fn a_right_that_one_server_does_not_grant_hides_nothing_of_the_others() {
             "{right}"
         );
         assert_eq!(of(&found, &names[1])[0]["pending"], 1, "{right}");
-        assert!(ls.err.contains(&format!("(the missing right: +{right})")), "{right}: {}", ls.err);
+        assert!(ls.err.contains(&format!("(the missing permission: +{right})")), "{right}: {}", ls.err);
         refusing.cmd(["ACL", "SETUSER", "looks", &format!("+{right}")]);
     }
 }

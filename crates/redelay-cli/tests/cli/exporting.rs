@@ -231,9 +231,9 @@ fn a_right_that_every_look_needs_is_named() {
     let refused = server.errors("NOPERM");
     until("it looks again", || !values(&program).is_empty() && server.errors("NOPERM") > refused);
     let output = program.output();
-    assert_eq!(output.matches("the missing right: +time").count(), 1, "{output}");
+    assert_eq!(output.matches("the missing permission: +time").count(), 1, "{output}");
     let refused = at(&url, ["exporter", "--listen=127.0.0.1:0"]).failed(4);
-    assert!(refused.contains("the missing right: +time"), "{refused}");
+    assert!(refused.contains("the missing permission: +time"), "{refused}");
     server.cmd(["ACL", "SETUSER", "looks", "+time"]);
     until("it is up again", || values(&program).contains_key("redelay_queue_overdue{queue=\"q\"}"));
 }

@@ -343,7 +343,7 @@ fn a_user_who_may_pump_and_nothing_else() {
         let output = program.output();
         assert_eq!(code, Some(4), "without {right}: {output}");
         let last = output.lines().last().unwrap_or_default();
-        let named = last.split_once("the missing right: ").map_or("", |(_, named)| named);
+        let named = last.split_once("the missing permission: ").map_or("", |(_, named)| named);
         assert!(
             named.split([' ', ',']).any(|named| named == format!("+{right}")),
             "without {right}: {output}"

@@ -179,7 +179,7 @@ fn a_right_that_it_cannot_do_without_is_named_on_a_whole_terminal() {
     is_whole(&mut terminal, &modes);
     let written = terminal.written();
     let said = written.rsplit(LEAVE).next().unwrap();
-    assert!(said.contains("the missing right: +scan"), "{written:?}");
+    assert!(said.contains("the missing permission: +scan"), "{written:?}");
 }
 
 #[test]

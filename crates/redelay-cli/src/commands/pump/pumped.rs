@@ -181,7 +181,7 @@ impl<'a> Pumped<'a> {
             if message.starts_with("SUBSCRIBE")
                 && let Some(right) = missing_right(&message)
             {
-                return Err(Failure::Refused(format!("{message}; the missing right: {right}")));
+                return Err(Failure::Refused(format!("{message}; the missing permission: {right}")));
             }
             if message.starts_with("schedules of ") && self.of_schedules.as_ref() != Some(&message) {
                 self.out.note(&message);
@@ -199,7 +199,7 @@ impl<'a> Pumped<'a> {
                 match missing_right(&message) {
                     // One of a command, and not of a key.
                     Some(right) if right.starts_with('+') => {
-                        return Err(Failure::Refused(format!("{message}; the missing right: {right}")));
+                        return Err(Failure::Refused(format!("{message}; the missing permission: {right}")));
                     }
                     _ => notes.insert(name.clone(), message),
                 };

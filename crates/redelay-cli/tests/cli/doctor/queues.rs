@@ -225,7 +225,7 @@ fn people_get_a_table_and_the_exit_code() {
         lines[1].contains("Now: redelay pump --once refunds. From now on: redelay pump refunds"),
         "{lines:#?}"
     );
-    assert!(lines[2].starts_with("orders   I Q27  paused: "), "{lines:#?}");
+    assert!(lines[2].starts_with("orders   I Q27  the queue is paused: "), "{lines:#?}");
     assert!(lines[4].starts_with("2 queues: 1 error, 1 information. It took "), "{lines:#?}");
     assert_eq!(at(&server.url(), ["doctor", "orders"]).code, 0, "information is not negative");
     let absent = at(&server.url(), ["doctor", "orders", "nowhere"]);

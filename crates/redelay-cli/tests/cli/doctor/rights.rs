@@ -90,7 +90,7 @@ fn each_missing_right_is_named() {
     for right in ["scan", "type"] {
         let ran = at(&looking(&server, &[&format!("-{right}")]), ["doctor"]);
         assert!(
-            ran.code == 4 && ran.err.contains(&format!("the missing right: +{right}")),
+            ran.code == 4 && ran.err.contains(&format!("the missing permission: +{right}")),
             "{right}: {}",
             ran.err
         );
@@ -115,5 +115,5 @@ fn a_queue_whose_keys_are_refused_has_one_unknown_finding() {
     let texts: Vec<_> = findings.iter().map(|finding| finding["text"].as_str().unwrap()).collect();
     assert_eq!(texts.len(), 1, "{texts:#?}");
     assert!(texts[0].contains(": unknown, and with it Q") && texts[0].contains("NOPERM"), "{texts:#?}");
-    assert!(texts[0].ends_with("; the missing right: ~*, or a pattern of the keys"), "{texts:#?}");
+    assert!(texts[0].ends_with("; the missing permission: ~*, or a pattern of the keys"), "{texts:#?}");
 }
