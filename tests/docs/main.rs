@@ -7,6 +7,7 @@ mod compiler;
 mod crate_page;
 mod deployment;
 mod design;
+mod figures;
 mod from_redisson;
 mod java_classes;
 #[cfg(feature = "tracing")]
