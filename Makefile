@@ -61,7 +61,7 @@ help: ## this list
 			group(releases, "To release it, or check it from outside:"); \
 		}' Makefile
 
-demo: ## orders in the terminal, with keys to try to lose one (an optimised build, minutes once); JAVA=1 adds Redisson (REDIS_URL, or a server of its own)
+demo: ## orders in the terminal, with keys to try to lose one (an optimised build, minutes once); JAVA=1 adds Redisson (REDIS_URL, or a separate server)
 	@cargo build --release --package redelay-demo
 	@$(if $(JAVA),AVOID="make demo without JAVA=1" scripts/java.sh $(DEMO_REDISSON))
 	@scripts/with-server.sh $(TARGET)/release/redelay-demo \

@@ -40,7 +40,7 @@ async fn main() -> redelay::Result<()> {
             "gold" if order.attempt() == 1 => {
                 println!("rejected");
                 order.reject("we do not sell it").await?;
-                // It is a dead letter now. It stays one until somebody requeues or removes it.
+                // It is a dead letter now. It stays one until it is requeued or removed.
                 for letter in orders.dead_letters().read(None, 10).await? {
                     println!("dead letter {}: {}, {}", letter.id, letter.reason, letter.error);
                 }

@@ -30,7 +30,7 @@ async fn main() -> redelay::Result<()> {
 
     Worker::new(&reports).run_until(tokio::time::sleep(Duration::from_secs(4)), report).await?;
 
-    // Schedules go on without this process, until somebody removes them.
+    // Schedules go on without this process, until they are removed.
     for (name, schedule) in delayed.schedules().read(None, 100).await? {
         println!("{name} ({}) is removed", schedule?.text);
     }

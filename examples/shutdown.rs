@@ -44,7 +44,7 @@ async fn main() -> redelay::Result<()> {
     for worker in workers {
         done += worker.await.expect("a worker does not panic")?;
     }
-    // Phase 2: popped payloads that nobody read return to their lists, and the connections close.
+    // Phase 2: popped payloads that were not read return to their lists, and the connections close.
     client.shutdown().await;
 
     // The other jobs are still on the server, for the next process. This client does not transfer, so that

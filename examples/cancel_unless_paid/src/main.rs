@@ -80,7 +80,7 @@ fn open(file: &str) -> rusqlite::Result<Arc<Mutex<Connection>>> {
 }
 
 impl Shop {
-    /// One transaction. SQLite blocks, so it runs on a thread where it holds nobody up.
+    /// One transaction. SQLite blocks, so it runs on a thread where it delays no other task.
     async fn transaction<R: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<R> + Send + 'static,

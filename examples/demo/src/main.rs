@@ -1,6 +1,6 @@
 //! Orders with delays of their own, offered and handled in the terminal, with keys to try to lose one.
 //!
-//!     make demo                           (with a server of its own)
+//!     make demo                           (with a separate server)
 //!     make demo JAVA=1                    (with a Java process, on Redisson, on the same queue)
 //!     REDIS_URL=redis://… make demo       (with that server)
 //!
