@@ -69,11 +69,8 @@ fn features_are_named_where_they_are_needed() {
     let traces: Vec<_> = traces.map(|(name, _)| name).filter(|name| name.contains("opentelemetry")).collect();
     assert_eq!(traces.len(), 1);
     says(OBSERVABILITY, &format!("With the feature `{}`", traces[0]));
-    let of_java = [
-        include_str!("../../docs/from-redisson.md"),
-        include_str!("../../docs/java-classes.md"),
-        MIGRATING,
-    ];
+    let of_java =
+        [include_str!("../../docs/from-redisson.md"), include_str!("../../docs/java-classes.md"), MIGRATING];
     of_java.iter().for_each(|page| says(page, r#"`redelay = { version = "0.1", features = ["java"] }`"#));
 }
 

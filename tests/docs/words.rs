@@ -83,7 +83,8 @@ fn guides_have_the_words_of_the_field() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let guides = guides(&root.join("docs")).into_iter().map(|name| format!("docs/{name}.md"));
     let names = |folder: &str| {
-        let entries = fs::read_dir(root.join(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
+        let entries =
+            fs::read_dir(root.join(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
         entries.map(|entry| entry.file_name().display().to_string())
     };
     let packages = names("crates").map(|package| format!("crates/{package}/README.md"));

@@ -84,7 +84,7 @@ pub(crate) fn summary(model: &Model, stopped: bool, java: bool) -> Vec<String> {
         lines.push(format!("{} arrived although they were cancelled or refused", counts.unwanted));
     }
     if counts.unsure > 0 {
-        lines.push(format!("{} replies were lost: it is not known whether these orders exist", counts.unsure));
+        lines.push(format!("{} replies were lost: these orders may or may not exist", counts.unsure));
     }
     if counts.refused > 0 {
         lines.push(format!("{} offers failed, and are not stored", counts.refused));

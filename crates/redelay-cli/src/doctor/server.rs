@@ -221,7 +221,9 @@ mod tests {
 
     #[test]
     fn connections_that_are_tested_in_time_are_not_closed() {
-        for (timeout, expected) in [(0, &[][..]), (1, &[Code::S06]), (59, &[Code::S06]), (60, &[]), (300, &[])] {
+        for (timeout, expected) in
+            [(0, &[][..]), (1, &[Code::S06]), (59, &[Code::S06]), (60, &[]), (300, &[])]
+        {
             let mut settings = ServerSettings::default();
             settings.idle_timeout = Some(Duration::from_secs(timeout));
             assert_eq!(codes(&Server::default(), &settings), expected, "{timeout} s");

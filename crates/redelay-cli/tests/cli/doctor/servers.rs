@@ -99,11 +99,7 @@ fn replicas() {
     master.cmd(["CONFIG", "SET", "min-replicas-to-write", "2"]);
     let findings = doctor(&master.url(), &["orders"]);
     assert_eq!(of_server(&findings), ["S07"], "{findings:?}");
-    assert!(
-        findings
-            .iter()
-            .any(|finding| finding["text"] == "1 replica of 2 that must follow")
-    );
+    assert!(findings.iter().any(|finding| finding["text"] == "1 replica of 2 that must follow"));
     master.stop();
     until("its link is down", || replica.info("replication").contains("master_link_status:down"));
     let findings = doctor(&replica.url(), &[]);
