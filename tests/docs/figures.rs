@@ -64,8 +64,9 @@ fn small_systems_on_paper_need_what_is_predicted() {
 
 #[test]
 fn features_are_named_where_they_are_needed() {
-    let features = include_str!("../../Cargo.toml").split("[features]").nth(1).expect("features");
-    let traces = features.lines().filter_map(|line| line.split_once(" = "));
+    let manifest = include_str!("../../Cargo.toml");
+    let features = manifest.split("\n[features]\n").nth(1).and_then(|rest| rest.split("\n[").next());
+    let traces = features.expect("features").lines().filter_map(|line| line.split_once(" = "));
     let traces: Vec<_> = traces.map(|(name, _)| name).filter(|name| name.contains("opentelemetry")).collect();
     assert_eq!(traces.len(), 1);
     says(OBSERVABILITY, &format!("With the feature `{}`", traces[0]));
