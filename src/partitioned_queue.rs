@@ -577,7 +577,6 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn queues(&self) -> impl Iterator<Item = &BlockingQueue<T>> {
         self.partitions.iter().map(|partition| &partition.ready)
     }
@@ -593,7 +592,6 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn delayed_queues(&self) -> impl Iterator<Item = &DelayedQueue<T>> {
         self.partitions.iter().map(|partition| &partition.delayed)
     }
