@@ -115,14 +115,14 @@ scripts! {
     REQUEUE_CLAIM: "87f9b4df4e4421dd289c526afc2dc3f7d9ac0c97",
         [claims, target, timeout_set, ordered_list, channel, scratch],
         ["parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"];
-    CONTAINS: "453a291e26cdc4019d923e31ee4265b2769158dd", [list], ["parts/entry", "parts/search", "contains"];
-    CONTAINS_READY: "4e12186de9fcd1aca3bda88bcbfd3dbd275b3e23",
+    CONTAINS: "7579c473dc3221a4d91d02136889e7627aeef4b2", [list], ["parts/entry", "parts/search", "contains"];
+    CONTAINS_READY: "ef1be40e5d9e1c912e46b22568b1929cb20c34f5",
         [list],
         ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: "f435751233cd62d38085ad2a2483ddff2935f3fd",
+    REMOVE: "37f94cdb12884d9cd0a09598d0af69faf202a831",
         [timeout_set, list, scratch, jobs, notes, more_notes],
         ["parts/entry", "parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/forget", "remove"];
-    REMOVE_READY: "ede489b5c036c13bb039fb25633e60eb64777b81",
+    REMOVE_READY: "948307f95cb1caf1e71354fec56e3026d1ec57d0",
         [list, scratch, timeout_set, jobs, notes, more_notes],
         ["parts/search", "parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "parts/travelling", "parts/forget_ready", "remove_ready"];
     REMOVE_FIRST: "ad12a54095d9d5f224439fde5bf7a4dc8b922b6d",

@@ -12,7 +12,9 @@ use redelay::client::ClientBuilder;
 use redelay::delayed_queue::Ticket;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::builder;
+use redelay_support::{builder, still_text_queues};
+
+use super::reads::Monitor;
 
 const NUMBER: i64 = 20_000;
 
@@ -139,4 +141,29 @@ async fn change_the_list_in_between() -> (usize, usize) {
     let moved: u64 = clients.iter().map(|(client, _)| client.stats().transferred).sum();
     assert_eq!(moved as usize, ready.len().await.unwrap());
     changes
+}
+
+/// `LSET` walks to each of them from the nearer end, so a call marks fewer where that is far.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_far_from_both_ends_is_removed_in_small_parts() {
+    const LENGTH: usize = 400_000;
+    const COUNT: usize = 6_000;
+    let server = Server::start();
+    let (_client, ready, _delayed) = still_text_queues(&server).await;
+    let fill = "for n = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], ARGV[2] ~= '' and ARGV[2] or n) end";
+    for (count, what) in [(LENGTH / 2, ""), (COUNT, "far"), (LENGTH / 2, ""), (COUNT, "near")] {
+        server.cmd(["EVAL", fill, "1", "q", &count.to_string(), what]);
+    }
+    for (what, most) in [("far", 2_050), ("near", COUNT)] {
+        let before: usize = server.get(["LLEN", "q"]);
+        let monitor = Monitor::start(&server);
+        assert!(ready.remove_all([&what.to_owned()]).await.unwrap());
+        let calls = monitor.end(&server);
+        let marks = |call: &Vec<String>| call.iter().filter(|command| command.starts_with("\"LSET")).count();
+        let marks = calls.iter().map(marks).max().unwrap();
+        println!("{what}: {} calls, {marks} marks at most", calls.len());
+        // One more shows that it is permitted.
+        assert!((most / 2..=most + 1).contains(&marks), "{marks} of {most}");
+        assert_eq!(before - server.get::<usize, _>(["LLEN", "q"]), COUNT);
+    }
 }
