@@ -164,7 +164,7 @@ scripts! {
     REMOVE_MESSAGE: "a017c8069741b1628378c4afb7029e38733b0ebf",
         [messages, leases, retries, scratch, channel, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "remove_message"];
-    RELEASE_ALL: "e5b007542e86c636af3e64805526aee16e340461",
+    RELEASE_ALL: "92dffc4c4cfef247b3663dd876f6abb0073c2bd6",
         [target, inbox, messages, leases, retries, control, scratch, jobs, notes, more_notes],
         ["parts/permitted", "parts/job_bytes", "parts/field", "parts/note", "receive/record", "receive/jobs", "receive/make_ready", "release_all"];
     TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims, scratch], ["parts/claims", "take"];

@@ -81,10 +81,12 @@ local function release(members, are_deliveries)
         end
         if is_refused then
             refused = refused or is_refused
+        elseif are_deliveries then
+            redis.call('ZREM', KEYS.leases, member)
         else
-            redis.call('ZREM', are_deliveries and KEYS.leases or KEYS.retries, member)
-            looked_at = looked_at + 1
+            redis.call('ZREM', KEYS.retries, member)
         end
+        looked_at = looked_at + (is_refused and 0 or 1)
     end
     return true
 end
