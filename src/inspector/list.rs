@@ -23,6 +23,8 @@ const BACK: usize = 1_000;
 /// How many elements may be taken while an element is looked for, and how often it is looked for.
 const TAKEN: usize = 64;
 const TRIES: usize = 3;
+/// Up to so many items are read one by one.
+const FEW: usize = 10;
 
 /// An element that may consist of several items of the list.
 #[derive(Debug)]
@@ -53,6 +55,8 @@ impl Look {
             Some(other) => return Err(self.foreign(&other)),
         };
         let mut reading = Reading { look: self, list, width, size: PageSize::new() };
+        // Not more than there are now: others may put faster than this reads.
+        let max = if max > reading.fitting(max) { max.min(reading.len().await?) } else { max };
         let mut elements = Vec::new();
         while elements.len() < max {
             let page = reading.behind(after, max - elements.len()).await?;
@@ -73,6 +77,11 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// How many elements the list has.
+    async fn len(&self) -> Result<usize> {
+        Ok(self.look.count(Command::new("LLEN").arg(self.list.clone())).await? / self.width)
+    }
+
     /// How many of these elements one command reads.
     fn fitting(&self, elements: usize) -> usize {
         self.size.of(elements.saturating_mul(self.width)).div_ceil(self.width)
@@ -117,17 +126,17 @@ impl Reading<'_> {
         Ok(found)
     }
 
-    /// Reads elements at an index. The client library takes a reply of three or four items for a message of
-    /// a channel if the first one is `message` or the like, so such a page is read item by item: the last one
-    /// first, so that what is taken meanwhile is no gap.
+    /// Reads elements at an index. The client library takes a reply of three to five items for a message of
+    /// a channel if the first one is `message` or the like, so a page of few items is read item by item: the
+    /// last one first, so that what is taken meanwhile is no gap. More are few, too, as some may be taken
+    /// between the two commands.
     async fn page(&mut self, from: usize, count: usize) -> Result<Vec<Element>> {
         let Self { look, list, width, .. } = *self;
-        let length = look.count(Command::new("LLEN").arg(list.clone())).await? / width;
-        let count = count.min(length.saturating_sub(from));
+        let count = count.min(self.len().await?.saturating_sub(from));
         let (first, items) = (from * width, count * width);
         let items = match items {
             0 => return Ok(Vec::new()),
-            1..=4 => {
+            1..=FEW => {
                 let items = (first..first + items).rev().map(async |index| {
                     let reply = look.ask(Command::new("LINDEX").arg(list.clone()).number(index)).await?;
                     reply.into_optional_bytes().map_err(|shape| look.failed(shape))

@@ -99,11 +99,16 @@ impl Inspector {
         let keys = look.keys.of_messages();
         let mut messages = Vec::new();
         while messages.len() < max {
-            let members = look.members(&keys.retries, after, max - messages.len()).await?;
+            let wanted = max - messages.len();
+            let members = look.members(&keys.retries, after, wanted).await?;
             let Some(last) = members.last() else { break };
+            let is_end = members.len() < wanted;
             after = Some(Cursor::in_set(&last.score, &last.member));
             let waiting = members.into_iter().filter_map(|member| Some((id_of(&member)?, member))).collect();
-            messages.extend(look.with_records(waiting, max - messages.len(), |_, _| true).await?);
+            messages.extend(look.with_records(waiting, wanted, |_, _| true).await?);
+            if is_end {
+                break;
+            }
         }
         Ok(messages)
     }
@@ -136,7 +141,8 @@ impl Inspector {
         let keys = look.keys.of_messages();
         let mut letters = Vec::new();
         while letters.len() < max {
-            let members = look.members(&keys.dead, after, max - letters.len()).await?;
+            let wanted = max - letters.len();
+            let members = look.members(&keys.dead, after, wanted).await?;
             let Some(last) = members.last() else { break };
             after = Some(Cursor::in_set(&last.score, &last.member));
             let ids: Vec<_> = members.iter().map(|member| member.member.clone()).collect();
@@ -144,6 +150,9 @@ impl Inspector {
             letters.extend(members.iter().zip(contents).filter_map(|(member, content)| {
                 DeadLetter::read(id_of(member)?, member.score.clone(), &content?)
             }));
+            if members.len() < wanted {
+                break;
+            }
         }
         Ok(letters)
     }

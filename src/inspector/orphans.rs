@@ -109,14 +109,16 @@ impl Look {
         Ok(members.into_iter().map(|member| member.member).take(MOST).collect())
     }
 
-    /// Some fields of a hash, without their values. The client library takes a reply of three or four items
+    /// Some fields of a hash, without their values. The client library takes a reply of three to five items
     /// for a message of a channel if the first one is `message` or the like, so for so few fields, the server
     /// is asked for more, which it repeats.
     async fn fields(&self, hash: &Bytes, most: usize, is_complete: &mut bool) -> Result<Vec<Bytes>> {
         let command = Command::new("HRANDFIELD").arg(hash.clone());
         let command = match self.count(Command::new("HLEN").arg(hash.clone())).await? {
             0 => return Ok(Vec::new()),
-            3 | 4 => command.number(-(JOBS as i64)),
+            // One may be added.
+            few @ 1..=2 => command.number(few),
+            3..=5 => command.number(-(JOBS as i64)),
             _ => command.number(most),
         };
         let fields: BTreeSet<_> = self.strings(command).await?.into_iter().collect();

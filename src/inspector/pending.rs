@@ -131,7 +131,7 @@ impl Inspector {
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of
-    /// another type or a missing permission (`ZRANGE`, `ZRANGEBYSCORE`, `ZCARD`).
+    /// another type or a missing permission (`ZRANGE`, `ZRANGEBYSCORE`, `ZCARD`, `ZCOUNT`).
     /// [`Invalid`](crate::ErrorKind::Invalid) for a cursor of something else.
     ///
     /// # Cancel safety

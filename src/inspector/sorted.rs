@@ -10,6 +10,7 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use futures::future::try_join_all;
 
 use super::cursor::{Cursor, Inner};
 use super::look::Look;
@@ -34,7 +35,8 @@ struct Read {
 impl Read {
     fn includes(&self, other: &Scored) -> bool {
         let Scored { member, score } = &self.last;
-        match number(&other.score).total_cmp(&number(score)) {
+        let [score, other_score] = [score, &other.score].map(|score| number(score).unwrap_or_default());
+        match other_score.total_cmp(&score) {
             Ordering::Less => true,
             Ordering::Equal => other.member <= *member || self.is_cursor && other.member.starts_with(member),
             Ordering::Greater => false,
@@ -43,12 +45,13 @@ impl Read {
 }
 
 /// A score as a number, with one zero.
-fn number(score: &[u8]) -> f64 {
-    std::str::from_utf8(score).ok().and_then(|score| score.parse().ok()).unwrap_or(0.0) + 0.0
+fn number(score: &[u8]) -> Option<f64> {
+    let score: f64 = std::str::from_utf8(score).ok()?.parse().ok()?;
+    (!score.is_nan()).then_some(score + 0.0)
 }
 
 impl Look {
-    /// Up to `max` members behind this cursor, in the order of scores. Calls `goes_on` with each page.
+    /// Up to `max` members behind this cursor, in the order of scores. Fewer only if there were no more.
     pub(super) async fn members(
         &self,
         set: &Bytes,
@@ -63,13 +66,15 @@ impl Look {
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut members, mut size) = (Vec::new(), PageSize::new());
-        while members.len() < max {
+        // Not more than there are now: others may add faster than this reads.
+        let end = if max > size.of(max) { max.min(self.cardinality(set).await?) } else { max };
+        while members.len() < end {
             let most = size.of(max - members.len());
             let Page { members: mut page, is_last } = match &read {
                 None => self.by_rank(set, 0, most).await?,
                 Some(read) => self.behind(set, read, most).await?,
             };
-            page.truncate(max - members.len());
+            page.truncate(end - members.len());
             size.has_read(page.iter().map(|member| &member.member[..]));
             let Some(last) = page.last() else { break };
             read = Some(Read { last: last.clone(), is_cursor: false });
@@ -83,10 +88,13 @@ impl Look {
 
     /// At least one member behind this cursor, if there is any, and not many more than `most`.
     async fn behind(&self, set: &Bytes, read: &Read, most: usize) -> Result<Page> {
+        let from_score = |name| Command::new(name).arg(set.clone()).arg(read.last.score.clone()).arg("+inf");
+        let left = self.count(from_score("ZCOUNT")).await?;
+        let range = |at: usize, count: usize| {
+            from_score("ZRANGEBYSCORE").arg("WITHSCORES").arg("LIMIT").number(at).number(count)
+        };
         // One more, for the one that was read.
-        let command = Command::new("ZRANGEBYSCORE").arg(set.clone()).arg(read.last.score.clone()).arg("+inf");
-        let command = command.arg("WITHSCORES").arg("LIMIT").number(0).number(most + 1);
-        let page = Page::of(self.strings(command).await?, most + 1).behind(read);
+        let page = self.page(left, most + 1, range).await?.behind(read);
         if !page.members.is_empty() || page.is_last {
             return Ok(page);
         }
@@ -95,7 +103,7 @@ impl Look {
 
     /// The same, where more members have the score than a page.
     async fn behind_equals(&self, set: &Bytes, read: &Read, most: usize) -> Result<Page> {
-        let (mut from, mut to) = (0, self.count(Command::new("ZCARD").arg(set.clone())).await?);
+        let (mut from, mut to) = (0, self.cardinality(set).await?);
         while from < to {
             let middle = from + (to - from) / 2;
             match self.by_rank(set, middle, 1).await?.members.first() {
@@ -116,8 +124,31 @@ impl Look {
     }
 
     async fn by_rank(&self, set: &Bytes, from: usize, count: usize) -> Result<Page> {
-        let command = Command::new("ZRANGE").arg(set.clone()).number(from).number(from + count - 1);
-        Ok(Page::of(self.strings(command.arg("WITHSCORES")).await?, count))
+        let left = if count == 1 { 1 } else { self.cardinality(set).await?.saturating_sub(from) };
+        let range = |at: usize, count: usize| {
+            let first = from + at;
+            let command = Command::new("ZRANGE").arg(set.clone()).number(first).number(first + count - 1);
+            command.arg("WITHSCORES")
+        };
+        self.page(left, count, range).await
+    }
+
+    /// Up to `count` of the members that are left, by the command that reads so many of them at an index.
+    /// The client library takes a reply of four strings for a message of a channel if the first one is
+    /// `unsubscribe` or the like, so two members are read one by one: the last one first, as in a list.
+    async fn page(&self, left: usize, count: usize, range: impl Fn(usize, usize) -> Command) -> Result<Page> {
+        let strings = match left.min(count) {
+            few @ 0..=2 => {
+                let members = (0..few).rev().map(|at| self.strings(range(at, 1)));
+                try_join_all(members).await?.into_iter().rev().flatten().collect()
+            }
+            _ => self.strings(range(0, count)).await?,
+        };
+        Page::of(strings, count).ok_or_else(|| self.failed(self.conn.desynchronised()))
+    }
+
+    async fn cardinality(&self, set: &Bytes) -> Result<usize> {
+        self.count(Command::new("ZCARD").arg(set.clone())).await
     }
 }
 
@@ -128,10 +159,18 @@ struct Page {
 }
 
 impl Page {
-    fn of(strings: Vec<Bytes>, asked_for: usize) -> Self {
-        let pair = |pair: &[Bytes]| Scored { member: pair[0].clone(), score: pair[1].clone() };
-        let members: Vec<_> = strings.chunks_exact(2).map(pair).collect();
-        Self { is_last: members.len() < asked_for, members }
+    /// `None` if these are no members with their scores.
+    fn of(strings: Vec<Bytes>, asked_for: usize) -> Option<Self> {
+        let scored = |pair: &[Bytes]| {
+            let [member, score] = pair else { return None };
+            number(score)?;
+            Some(Scored { member: member.clone(), score: score.clone() })
+        };
+        let mut members = strings.chunks(2).map(scored).collect::<Option<Vec<_>>>()?;
+        let is_last = members.len() < asked_for;
+        // One that has moved forward between two commands was read by both.
+        members.dedup_by(|one, other| one.member == other.member);
+        Some(Self { members, is_last })
     }
 
     /// Without what was read before.
@@ -165,6 +204,19 @@ mod tests {
                 assert_eq!(read.includes(&other), is_read, "{other:?}");
             }
         }
-        assert_eq!(number(b"-0").to_bits(), number(b"0").to_bits());
+        assert_eq!(number(b"-0").map(f64::to_bits), number(b"0").map(f64::to_bits));
+    }
+
+    #[test]
+    fn what_has_no_scores_is_the_reply_to_another_command() {
+        let page = |strings: &[&'static str]| {
+            Page::of(strings.iter().copied().map(Bytes::from).collect(), 2).map(|page| page.members.len())
+        };
+        assert_eq!(page(&["a", "7", "b", "-inf"]), Some(2));
+        assert_eq!(page(&["a", "7", "a", "7"]), Some(1));
+        assert_eq!(page(&[]), Some(0));
+        for others in [&["a", "7", "b"][..], &["a", "\x1b[2J"], &["a", "nan"], &["a", ""]] {
+            assert_eq!(page(others), None, "{others:?}");
+        }
     }
 }

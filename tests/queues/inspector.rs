@@ -7,7 +7,7 @@ use futures::TryStreamExt;
 use redelay::delayed_queue::EntryFormat;
 use redelay::inspector::{Cursor, Happening, Happenings, Inspector, ReadyPayload, Role};
 use redelay::{Client, ErrorKind, Result, codec};
-use redelay_fixture::{Cluster, Server, redis, until};
+use redelay_fixture::{Cluster, Proxy, Server, redis, until, until_async};
 use redelay_support::{HOUR, ORDERED_LIST, TIMEOUT_SET, builder, ms, soon, still_builder, still_text_queues};
 
 use super::reads::{Monitor, fill, most};
@@ -330,19 +330,106 @@ async fn nothing_ready_is_passed_over_within_a_page() {
     assert!(most(&reads) <= 1_000, "a command reads {}", most(&reads));
 }
 
-/// A reply that begins with one of these words is a message to the client library.
+/// A short reply that begins with one of these words is a message to the client library.
+const OF_MESSAGES: [&str; 9] = [
+    "message",
+    "pmessage",
+    "smessage",
+    "pubsub",
+    "subscribe",
+    "psubscribe",
+    "unsubscribe",
+    "punsubscribe",
+    "sunsubscribe",
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn payloads_that_look_like_messages_of_a_channel_are_read() {
     let server = Server::start();
     let client = still_builder(&server).connect().await.unwrap();
     let inspector = client.inspector();
-    for first in ["message", "pmessage", "smessage", "subscribe"] {
+    for first in OF_MESSAGES {
         for count in 1..=6 {
             server.cmd(["DEL", "q"]);
-            (0..count).for_each(|_| drop(server.cmd(["RPUSH", "q", first])));
+            server.cmd(["RPUSH", "q", first]);
+            (1..count).for_each(|_| drop(server.cmd(["RPUSH", "q", "pmessage"])));
             let read = soon(inspector.ready("q", None, 100)).await.unwrap();
-            assert_eq!(read.len(), count, "{count} of {first}");
+            assert_eq!(read.len(), count, "{count} with {first}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_look_like_messages_of_a_channel_are_read() {
+    let server = Server::start();
+    let client = still_builder(&server).connect().await.unwrap();
+    let inspector = client.inspector();
+    let (schedules, records) = ("redelay:schedules:{q}", "redelay:schedule-records:{q}");
+    // The first page has 16 members.
+    for (word, count) in OF_MESSAGES.into_iter().flat_map(|word| [2, 3, 5, 17].map(|count| (word, count))) {
+        server.cmd(["DEL", schedules, records, TIMEOUT_SET]);
+        for n in 0..count {
+            // It is the first one of the last two.
+            let name = if n == count - 2 { word.to_owned() } else { format!("{n:02}") };
+            for set in [schedules, TIMEOUT_SET] {
+                server.cmd(["ZADD", set, &n.to_string(), &name]);
+            }
+            server.cmd(["HSET", records, &name, "every 3600000\n\npayload"]);
+        }
+        assert_eq!(
+            soon(inspector.pending("q", None, 100)).await.unwrap().len(),
+            count,
+            "{count} with {word}"
+        );
+        assert_eq!(pages!(inspector, pending, 1).len(), count, "{count} with {word}");
+        assert_eq!(soon(inspector.schedules("q", None, 100)).await.unwrap().len(), count);
+        let orphans = soon(inspector.orphans("q")).await.unwrap();
+        assert!(orphans.is_complete && orphans.schedules.is_empty() && orphans.records.is_empty());
+    }
+    // The fields of a hash.
+    server.cmd(["DEL", schedules, records]);
+    for name in ["pubsub", "pmessage", "a", "b", "c"] {
+        server.cmd(["HSET", records, name, "every 3600000\n\npayload"]);
+        let orphans = soon(inspector.orphans("q")).await.unwrap();
+        assert!(orphans.records.iter().any(|record| record == name), "{orphans:?}");
+    }
+}
+
+/// Others add while it reads, and would go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_are_read_than_there_were() {
+    const COUNT: usize = 100;
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let client = still_builder(&proxy.url()).connect().await.unwrap();
+    let inspector = client.inspector();
+    let calls =
+        || ["llen", "zcard", "zrange"].map(|command| server.command_calls(command)).iter().sum::<u64>();
+    macro_rules! reads {
+        ($($read:ident: $count:expr),+) => {$(
+            server.cmd(["FLUSHALL"]);
+            fill(&server, COUNT, 100);
+            let before = calls();
+            proxy.hold_replies(true);
+            let adding = async {
+                until_async("it has asked", || async { calls() > before }).await;
+                fill(&server, 2 * COUNT, 100);
+                proxy.hold_replies(false);
+            };
+            let read = soon(inspector.$read("q", None, usize::MAX));
+            let (read, ()) = futures::join!(read, adding);
+            assert_eq!(read.unwrap().len(), $count, stringify!($read));
+        )+};
+    }
+    reads! {
+        ready: COUNT,
+        entries: COUNT,
+        quarantine: COUNT,
+        pending: COUNT,
+        schedules: COUNT,
+        dead_letters: COUNT,
+        waiting: COUNT / 2,
+        in_flight: COUNT / 2
     }
 }
 
@@ -551,7 +638,7 @@ async fn the_queues_of_a_cluster() {
     }
     let inspector = client.inspector();
     assert_eq!(names(&inspector, "*").await, all);
-    redelay_fixture::until_async("all are listened to", || async {
+    until_async("all are listened to", || async {
         let overview = inspector.overview(&all.iter().collect::<Vec<_>>()).await.unwrap();
         overview.iter().all(|queue| queue.pending == Some(1) && queue.transferring_processes == Some(1))
     })
