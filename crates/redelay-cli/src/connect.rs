@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use redelay::client::{ClientConfig, TlsConfig};
 use redelay::codec::classes::Classes;
-use redelay::inspector::{Inspector, Overview, Role, Server};
+use redelay::inspector::{Cursor, Inspector, Overview, Role, Server};
 use redelay::{Client, Error, ErrorKind};
 
 use crate::args::Connection;
@@ -26,7 +26,7 @@ use crate::state;
 
 /// How many payloads of a queue say which codec it has.
 const SAMPLE: usize = 10;
-/// The most bytes of a payload of which more are read for that.
+/// The most bytes of a payload behind which more are read for that.
 const SHORT: usize = 16_384;
 
 /// What a command looks through.
@@ -129,22 +129,16 @@ impl Session {
             return Ok((sample, refusal));
         }
         if queue.pending != Some(0) {
-            let read = async |most| {
-                let entries = self.inspector.pending(&queue.name, None, most).await?;
-                Ok(entries.into_iter().filter_map(|entry| entry.payload).collect())
-            };
-            match some_of(read, Bytes::len, SAMPLE).await {
-                Ok(payloads) => sample = payloads,
+            let read = async |after, most| self.inspector.pending(&queue.name, after, most).await;
+            match some_of(read, |entry| entry.entry.len(), SAMPLE, queue.pending).await {
+                Ok(entries) => sample.extend(entries.into_iter().filter_map(|entry| entry.payload)),
                 Err(error) => refusal = Some(refused("a codec", error)?),
             }
         }
         if sample.len() < SAMPLE && queue.ready != Some(0) {
-            let read = async |most| {
-                let ready = self.inspector.ready(&queue.name, None, most).await?;
-                Ok(ready.into_iter().map(|ready| ready.payload).collect())
-            };
-            match some_of(read, Bytes::len, SAMPLE - sample.len()).await {
-                Ok(payloads) => sample.extend(payloads),
+            let read = async |after, most| self.inspector.ready(&queue.name, after, most).await;
+            match some_of(read, |ready| ready.payload.len(), SAMPLE - sample.len(), queue.ready).await {
+                Ok(ready) => sample.extend(ready.into_iter().map(|ready| ready.payload)),
                 Err(error) => refusal = Some(refused("a codec", error)?),
             }
         }
@@ -215,14 +209,29 @@ impl Session {
     }
 }
 
-/// The first one, and with it up to `most` if it is short.
+/// The first ones of these, if there are so many: up to `most`, and none behind a long one. Their lengths are
+/// known only when they are read, so that it begins with one, and then doubles what it has.
 pub(crate) async fn some_of<T>(
-    read: impl AsyncFn(usize) -> redelay::Result<Vec<T>>,
+    read: impl AsyncFn(Option<Cursor>, usize) -> redelay::Result<Vec<T>>,
     length: impl Fn(&T) -> usize,
     most: usize,
-) -> redelay::Result<Vec<T>> {
-    let first = read(1).await?;
-    if most > 1 && first.iter().all(|one| length(one) <= SHORT) { read(most).await } else { Ok(first) }
+    there: Option<u64>,
+) -> redelay::Result<Vec<T>>
+where
+    for<'a> Cursor: From<&'a T>,
+{
+    let most = there.map_or(most, |there| most.min(there as usize));
+    let mut some: Vec<T> = Vec::new();
+    while some.len() < most {
+        let count = (some.len() + 1).min(most - some.len());
+        let page = read(some.last().map(Cursor::from), count).await?;
+        let is_end = page.len() < count || page.iter().any(|one| length(one) > SHORT);
+        some.extend(page);
+        if is_end {
+            break;
+        }
+    }
+    Ok(some)
 }
 
 /// What the server has refused, if that is the reason.
@@ -354,7 +363,45 @@ async fn password(key: &str, command: &PasswordCommand) -> Result<String, Failur
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
+
+    /// A payload of this length.
+    #[derive(Clone)]
+    struct Payload(usize);
+
+    impl From<&Payload> for Cursor {
+        fn from(_: &Payload) -> Self {
+            "7:#00".parse().unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_read_behind_a_long_payload() {
+        let long = SHORT + 1;
+        for (lengths, there, counts) in [
+            (&[SHORT; 20][..], None, &[1, 2, 4, 3][..]),
+            (&[SHORT; 20], Some(4), &[1, 2, 1]),
+            (&[SHORT; 2], None, &[1, 2]),
+            (&[SHORT; 2], Some(0), &[]),
+            (&[long; 20], Some(20), &[1]),
+            (&[1, long, long, long], None, &[1, 2]),
+            (&[1, 1, 1, 1, long, 1, 1, 1], None, &[1, 2, 4]),
+        ] {
+            let payloads: Vec<_> = lengths.iter().copied().map(Payload).collect();
+            let asked = RefCell::new(Vec::new());
+            let read = async |after: Option<Cursor>, count| {
+                let from: usize = asked.borrow().iter().sum();
+                assert_eq!(after.is_some(), from > 0);
+                asked.borrow_mut().push(count);
+                Ok(payloads[from..payloads.len().min(from + count)].to_vec())
+            };
+            let some = some_of(read, |payload| payload.0, 10, there).await.unwrap();
+            assert_eq!(*asked.borrow(), counts, "{lengths:?}");
+            assert_eq!(some.len(), lengths.len().min(counts.iter().sum()), "{lengths:?}");
+        }
+    }
 
     #[test]
     fn a_password_in_a_url_is_seen() {

@@ -147,8 +147,8 @@ async fn next(
     most: usize,
     out: &Out,
 ) -> Result<Next, Failure> {
-    let read = async |most| session.inspector.pending(&queue.name, None, most).await;
-    let entries = match some_of(read, |entry| entry.entry.len(), most).await {
+    let read = async |after, most| session.inspector.pending(&queue.name, after, most).await;
+    let entries = match some_of(read, |entry| entry.entry.len(), most, queue.pending).await {
         Ok(entries) => entries,
         Err(error) => {
             return Ok(Next { entries: Vec::new(), refusal: Some(refused("what is due", error)?) });
