@@ -13,6 +13,7 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use redelay::inspector::{Inspector, Overview, Server};
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::JoinError;
 
 use super::bytes;
 use crate::args::Exporting;
@@ -47,8 +48,8 @@ struct Exporter {
     /// Whether the last look has failed, which was said.
     is_failing: AtomicBool,
     out: Out,
-    /// The last answer. A request that comes while it is being made waits for it.
-    last: AsyncMutex<Option<(Instant, Bytes)>>,
+    /// The last answer. A request that comes while it is being made waits for it, as long as its client does.
+    last: Arc<AsyncMutex<Option<(Instant, Bytes)>>>,
 }
 
 pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> Result<(), Failure> {
@@ -64,7 +65,7 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
         interval: exporting.interval,
         is_failing: AtomicBool::new(false),
         out: out.clone(),
-        last: AsyncMutex::default(),
+        last: Arc::default(),
     });
     let (found, not_searched) = find(&session.inspector, &wanted, most).await?;
     // A right that every look needs is named at once.
@@ -92,8 +93,7 @@ fn pages(exporter: &Arc<Exporter>) -> Pages {
     Arc::new(move |path| {
         let exporter = exporter.clone();
         let page = async move {
-            // The look goes on if the client breaks off: the next one gets its answer.
-            let body = tokio::spawn(async move { exporter.metrics().await }).await;
+            let body = exporter.metrics().await;
             let (is_ok, body) = (body.is_ok(), body.unwrap_or_default());
             Page { is_ok, content_type: "text/plain; version=0.0.4; charset=utf-8", body }
         };
@@ -163,14 +163,18 @@ impl Exporter {
     }
 
     /// The metrics, as they were at most the interval ago.
-    async fn metrics(&self) -> Bytes {
-        let mut last = self.last.lock().await;
+    async fn metrics(self: Arc<Self>) -> Result<Bytes, JoinError> {
+        let mut last = self.last.clone().lock_owned().await;
         if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < self.interval) {
-            return text.clone();
+            return Ok(text.clone());
         }
-        let text = Bytes::from(self.look().await.text());
-        *last = Some((Instant::now(), text.clone()));
-        text
+        // The look goes on if the client breaks off: the next one gets its answer.
+        let look = async move {
+            let text = Bytes::from(self.look().await.text());
+            *last = Some((Instant::now(), text.clone()));
+            text
+        };
+        tokio::spawn(look).await
     }
 
     async fn look(&self) -> Look {
