@@ -11,6 +11,7 @@ use redelay::inspector::{Cursor, Overview};
 use crate::args::What;
 use crate::connect::Session;
 use crate::decoder::Decoder;
+use crate::escape;
 use crate::failure::Failure;
 use crate::human;
 use crate::out::Out;
@@ -114,6 +115,7 @@ impl Look<'_> {
             row.cells.into_iter().chain(payload.into_iter().flatten()).collect()
         };
         out.table(&columns, &self.shown(rows, &reader).map(cells).collect::<Vec<_>>().await)?;
+        let last = escape::text(&last.to_string());
         let left = total(what, self.queue).map(|total| total.saturating_sub(count as u64));
         match left.filter(|_| is_first) {
             Some(0) => Ok(()),
