@@ -105,7 +105,7 @@ pub(crate) fn twin(name: &[u8]) -> Option<Bytes> {
 }
 
 /// Whether there is something that only the queue of this name has.
-fn has_traces(queue: &Overview) -> bool {
+pub(crate) fn has_traces(queue: &Overview) -> bool {
     let counts =
         [queue.ready, queue.in_flight, queue.waiting, queue.dead_letters, queue.receivers, queue.schedules];
     counts.into_iter().flatten().any(|count| count > 0) || queue.is_paused == Some(true)

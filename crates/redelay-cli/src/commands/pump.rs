@@ -31,6 +31,9 @@ use twins::BATCH;
 /// How often it looks whether transfers fail.
 const CHECKS_EVERY: Duration = Duration::from_secs(1);
 
+/// The longest name of which an announcement is heard. Whoever may publish may make up names.
+const LONGEST: usize = 4096;
+
 /// What it says of itself on its first line.
 const NOTICE: &str = "Due entries move by the server's clock, also where that of a Redisson is behind. Entries \
     that cannot be read, at which a Redisson would stand still, go to the quarantine. Payloads are moved as \
@@ -135,7 +138,7 @@ async fn listen(
     let mut is_first = true;
     while let Some(happening) = happenings.try_next().await? {
         match happening {
-            Happening::Announced { queue, .. } if wanted.matches(&queue) => {
+            Happening::Announced { queue, .. } if queue.len() <= LONGEST && wanted.matches(&queue) => {
                 send(found, Found::Announced(queue)).await;
             }
             // The search that has begun with the program finds what was announced before.

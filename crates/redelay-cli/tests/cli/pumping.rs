@@ -144,6 +144,48 @@ fn a_queue_whose_owner_is_not_clear_is_left_out() {
     assert!(server.list("q").is_empty() && !program.output().contains("\nq: pumped"), "{}", program.output());
 }
 
+/// Takers in Java keep the list of `{q}` empty, so that `q` seems to be meant.
+#[test]
+fn a_queue_is_left_when_the_other_one_is_found_in_use() {
+    let server = Server::start();
+    offer(&server, b"q", b"later", HOURS);
+    let program = pump(&server, &["--search=100ms", "--health=127.0.0.1:0"]);
+    until("it is pumped", || program.output().contains("\nq: pumped\n"));
+    server.cmd(["RPUSH", "{q}", "moved by Java"]);
+    until("it is left", || program.output().contains("\nq: no longer pumped\n"));
+    until("it says why", || program.output().contains("`{q}` is left out: `q` is in use, too"));
+    server.cmd(["DEL", "{q}"]);
+    offer(&server, b"q", b"due", "1");
+    let searches = server.command_calls("scan");
+    until("it has searched again", || server.command_calls("scan") > searches + 3);
+    until("it is counted", || health(&program).is_some_and(|(_, health)| health["left_out"] == 2));
+    assert!(server.list("q").is_empty() && server.list("{q}").is_empty());
+    assert_eq!(program.output().matches("is left out").count(), 1, "{}", program.output());
+}
+
+/// Whoever may publish makes them up.
+#[test]
+fn announced_names_without_a_queue_take_no_place() {
+    let server = Server::start();
+    let program = pump(&server, &["--search=1h", "--most=2", "--health=127.0.0.1:0"]);
+    until("it has searched", || health(&program).is_some_and(|(_, health)| health["searched"] == true));
+    until("it listens", || server.get::<u64, _>(["PUBSUB", "NUMPAT"]) == 2);
+    let announce =
+        |name: &str| server.cmd(["PUBLISH", &format!("redisson_delay_queue_channel:{{{name}}}"), "1"]);
+    let long = "x".repeat(5_000);
+    offer(&server, long.as_bytes(), b"7", "1");
+    for name in ["made", "up", "names", &long] {
+        announce(name);
+    }
+    offer(&server, b"real", b"7", "1");
+    announce("real");
+    until("it is moved", || server.list("real").len() == 1);
+    let lines: Vec<_> =
+        program.output().lines().filter(|line| line.ends_with(": pumped")).map(str::to_owned).collect();
+    assert_eq!(lines, ["real: pumped"]);
+    assert!(server.list(&long).is_empty(), "only a search finds it");
+}
+
 #[test]
 fn names_have_the_prefix_of_the_profile() {
     let server = Server::start();

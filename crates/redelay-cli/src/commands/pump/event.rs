@@ -17,7 +17,8 @@ pub(crate) enum Event {
         #[serde(flatten)]
         name: Name,
     },
-    /// Nothing has been pending in it for long, so that it is transferred for again when that changes.
+    /// Nothing has been pending in it for long, so that it is transferred for again when that changes; or the
+    /// other queue with the same pending keys is in use, too.
     Leaves {
         #[serde(flatten)]
         name: Name,

@@ -19,7 +19,7 @@ use crate::human;
 use crate::out::Out;
 use crate::queue::Name;
 use crate::state::is_unanswered;
-use crate::wanted::{Owner, Wanted, twin};
+use crate::wanted::{Owner, Wanted, has_traces, twin};
 
 /// For how long nothing must have been pending in a queue until it is left. The next announcement brings it
 /// back.
@@ -34,6 +34,9 @@ pub(crate) struct Pumped<'a> {
     queues: HashMap<Bytes, OfQueue>,
     /// Found since the last search, and left out: each is looked at once a search, however often announced.
     left_out: HashSet<Bytes>,
+    /// Those that were in use when the other one with the same pending keys was, too. Takers of Java leave no
+    /// trace, so it stays unclear which is meant.
+    unclear: HashSet<Bytes>,
     /// How many were left out in the last search.
     left_out_before: usize,
     /// Why the last search has failed.
@@ -67,6 +70,7 @@ impl<'a> Pumped<'a> {
             out,
             queues: HashMap::new(),
             left_out: HashSet::new(),
+            unclear: HashSet::new(),
             left_out_before: 0,
             not_searched: None,
             of_schedules: None,
@@ -76,12 +80,13 @@ impl<'a> Pumped<'a> {
         Self { queues: named.collect(), ..new }
     }
 
-    /// Transfers for those of these queues in which something is pending, or was when they were announced.
+    /// Transfers for those of these queues that need it.
     pub(crate) async fn found(&mut self, mut names: Vec<Bytes>, are_announced: bool) -> Result<(), Failure> {
         let has = |name: &Bytes| self.queues.contains_key(name);
         names.retain(|name| {
-            let twin = twin(name);
-            !has(name) && !twin.as_ref().is_some_and(has) && !self.left_out.contains(name)
+            // An announcement does not say which of the two it is of.
+            let is_pumped = has(name) || are_announced && twin(name).as_ref().is_some_and(has);
+            !is_pumped && !self.left_out.contains(name) && !self.unclear.contains(name)
         });
         if names.is_empty() {
             return Ok(());
@@ -92,11 +97,17 @@ impl<'a> Pumped<'a> {
             Err(error) => return Failure::passes(error).map(drop),
         };
         for (queue, twin) in looks {
-            // The next search finds again what is not answered now.
-            if is_unanswered(&queue) || needs_nothing(&queue) && !are_announced {
+            let pumps_twin = twin.as_ref().is_some_and(|twin| self.queues.contains_key(&twin.name));
+            // The next search finds again what is not answered now, and the next announcement what is empty.
+            if is_unanswered(&queue) || needs_nothing(&queue) && !pumps_twin {
                 continue;
             }
-            match twin.as_ref().map_or(Owner::This, |twin| self.wanted.owner(&queue, twin)) {
+            let owner = match twin.as_ref().map_or(Owner::This, |twin| self.wanted.owner(&queue, twin)) {
+                Owner::This if pumps_twin && has_traces(&queue) => Owner::Unclear,
+                Owner::This if pumps_twin => Owner::Twin,
+                owner => owner,
+            };
+            match owner {
                 Owner::This => self.open(queue.name)?,
                 Owner::Twin => {
                     // An announcement names the likelier one.
@@ -106,9 +117,14 @@ impl<'a> Pumped<'a> {
                     }
                 }
                 Owner::Unclear => {
-                    if self.left_out.insert(queue.name.clone()) {
+                    let twin = twin.map(|twin| twin.name).unwrap_or_default();
+                    if self.queues.remove(&twin).is_some() {
+                        self.say(&twin, |name| Event::Leaves { name }, "no longer pumped")?;
+                    }
+                    if self.unclear.insert(queue.name.clone()) {
                         self.out.note(&unclear(self.session, &queue.name));
                     }
+                    self.unclear.insert(twin);
                 }
             }
         }
@@ -137,7 +153,7 @@ impl<'a> Pumped<'a> {
     /// All keys were searched: leaves the queues in which nothing has been pending for long.
     pub(crate) async fn searched(&mut self) -> Result<(), Failure> {
         (self.not_searched, self.has_searched) = (None, true);
-        let left_out = std::mem::take(&mut self.left_out).len();
+        let left_out = std::mem::take(&mut self.left_out).len() + self.unclear.len();
         if left_out != self.left_out_before && left_out > 0 {
             let queues = human::counted(left_out as u64, "queue is", "queues are");
             self.out.note(&format!("{queues} left out: --most is {}, or a name is not clear", self.most));
@@ -232,7 +248,7 @@ impl<'a> Pumped<'a> {
             searched,
             queues: self.queues.len(),
             failing,
-            left_out: self.left_out_before.max(self.left_out.len()),
+            left_out: self.left_out_before.max(self.left_out.len() + self.unclear.len()),
             transferred: stats.transferred,
             quarantined: stats.quarantined,
         }
