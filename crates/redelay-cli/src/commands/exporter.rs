@@ -48,9 +48,11 @@ struct Exporter {
     /// Whether the last look has failed, which was said.
     is_failing: AtomicBool,
     out: Out,
-    /// The last answer. A request that comes while it is being made waits for it, as long as its client does.
-    last: Arc<AsyncMutex<Option<(Instant, Bytes)>>>,
+    last: Last,
 }
+
+/// The last answer, and when it was made. It is locked while the next one is made.
+type Last = Arc<AsyncMutex<Option<(Instant, Bytes)>>>;
 
 pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> Result<(), Failure> {
     let words: Vec<Vec<u8>> = exporting.patterns.into_iter().map(bytes).collect();
@@ -65,7 +67,7 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
         interval: exporting.interval,
         is_failing: AtomicBool::new(false),
         out: out.clone(),
-        last: Arc::default(),
+        last: Last::default(),
     });
     let (found, not_searched) = find(&session.inspector, &wanted, most).await?;
     // A right that every look needs is named at once.
@@ -93,12 +95,32 @@ fn pages(exporter: &Arc<Exporter>) -> Pages {
     Arc::new(move |path| {
         let exporter = exporter.clone();
         let page = async move {
-            let body = exporter.metrics().await;
+            let (last, interval) = (exporter.last.clone(), exporter.interval);
+            let body = latest(last, interval, async move { exporter.look().await.text() }).await;
             let (is_ok, body) = (body.is_ok(), body.unwrap_or_default());
             Page { is_ok, content_type: "text/plain; version=0.0.4; charset=utf-8", body }
         };
         (path == "/metrics").then(|| page.boxed())
     })
+}
+
+/// The metrics, as they were at most the interval ago. The look goes on if the client breaks off: the next one
+/// gets its answer. A client that breaks off while another one looks leaves nothing behind.
+async fn latest(
+    last: Last,
+    interval: Duration,
+    look: impl Future<Output = String> + Send + 'static,
+) -> Result<Bytes, JoinError> {
+    let mut last = last.lock_owned().await;
+    if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < interval) {
+        return Ok(text.clone());
+    }
+    let look = async move {
+        let text = Bytes::from(look.await);
+        *last = Some((Instant::now(), text.clone()));
+        text
+    };
+    tokio::spawn(look).await
 }
 
 /// Searches for queues now and then.
@@ -162,21 +184,6 @@ impl Exporter {
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
 
-    /// The metrics, as they were at most the interval ago.
-    async fn metrics(self: Arc<Self>) -> Result<Bytes, JoinError> {
-        let mut last = self.last.clone().lock_owned().await;
-        if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < self.interval) {
-            return Ok(text.clone());
-        }
-        // The look goes on if the client breaks off: the next one gets its answer.
-        let look = async move {
-            let text = Bytes::from(self.look().await.text());
-            *last = Some((Instant::now(), text.clone()));
-            text
-        };
-        tokio::spawn(look).await
-    }
-
     async fn look(&self) -> Look {
         let begun = Instant::now();
         let Found { names, left_out } = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -220,5 +227,30 @@ impl Exporter {
             Err(_) => (label, Some(crate::payload::hex(own))),
         };
         OfQueue { label, hex, overview, soon }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_breaks_off_leaves_only_the_look() {
+        let last = Last::default();
+        let get = |look| latest(last.clone(), Duration::MAX, look);
+        let (sender, answer) = oneshot::channel();
+        let first = get(async { answer.await.unwrap() }.boxed());
+        assert!(first.now_or_never().is_none(), "it looks");
+        let references = Arc::strong_count(&last);
+        for _ in 0..10 {
+            let waits = get(async { unreachable!("another one looks") }.boxed());
+            assert!(waits.now_or_never().is_none());
+        }
+        assert_eq!(Arc::strong_count(&last), references);
+        sender.send("metrics".to_owned()).unwrap();
+        let next = get(async { unreachable!("it has looked") }.boxed()).await;
+        assert_eq!(next.unwrap(), "metrics");
     }
 }

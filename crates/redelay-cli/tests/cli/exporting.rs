@@ -155,52 +155,20 @@ fn a_look_goes_on_without_the_client_that_has_asked_for_it() {
     let program = exporter(&proxy.url(), LONG, &["--interval=1h"]);
     until("it listens", || program.output().contains("metrics at http://"));
     proxy.hold_replies(true);
+    let output = program.output();
+    let (_, rest) = output.split_once("metrics at http://").unwrap();
+    let address = rest.split_once('/').unwrap().0;
+    let mut stream = TcpStream::connect(address).unwrap();
     // Redis before 7.0 counts them as one command.
     let looks = || server.command_calls("pubsub|numsub") + server.command_calls("pubsub");
     let before = looks();
-    let stream = ask(&program);
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     until("it looks", || looks() > before);
-    break_off(stream);
+    stream.shutdown(Shutdown::Write).unwrap();
+    stream.read_to_end(&mut Vec::new()).expect("it has seen that the client is gone");
     proxy.hold_replies(false);
     assert_eq!(values(&program)["redelay_queue_overdue{queue=\"q\"}"], 1.0);
     assert_eq!(looks(), before + 1);
-}
-
-/// Asks for the metrics, and does not wait for them.
-fn ask(program: &Program) -> TcpStream {
-    let output = program.output();
-    let (_, rest) = output.split_once("metrics at http://").unwrap();
-    let mut stream = TcpStream::connect(rest.split_once('/').unwrap().0).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    stream
-}
-
-/// Waits until the program has seen that the client is gone.
-fn break_off(mut stream: TcpStream) {
-    stream.shutdown(Shutdown::Write).unwrap();
-    stream.read_to_end(&mut Vec::new()).expect("it has seen that the client is gone");
-}
-
-/// What they have asked for would be made for each of them, one after the other.
-#[test]
-fn clients_that_break_off_while_they_wait_leave_nothing_behind() {
-    const CLIENTS: u64 = 100;
-    let server = Server::start();
-    server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "1", "x"]);
-    let proxy = Proxy::start(server.port());
-    let program = exporter(&proxy.url(), LONG, &["--interval=1ms"]);
-    until("it listens", || program.output().contains("metrics at http://"));
-    proxy.hold_replies(true);
-    let looks = || server.command_calls("pubsub|numsub") + server.command_calls("pubsub");
-    let before = looks();
-    let first = ask(&program);
-    until("it looks", || looks() > before);
-    (0..CLIENTS).for_each(|_| break_off(ask(&program)));
-    proxy.hold_replies(false);
-    // It has waited behind the others.
-    assert_eq!(values(&program)["redelay_queue_overdue{queue=\"q\"}"], 1.0);
-    drop(first);
-    assert!(looks() - before < CLIENTS, "{} looks", looks() - before);
 }
 
 #[test]
