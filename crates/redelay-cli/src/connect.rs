@@ -297,7 +297,7 @@ impl Servers {
 
 /// The profile and the URL: of the command line, the environment and the configuration, in this order.
 fn choose(connection: &Connection) -> Result<(Profile, String), Failure> {
-    // The first is that of programs with `Client::from_env("REDELAY")`.
+    // The first is that of programs with `ClientConfig::from_env("REDELAY")`.
     let variable = ["REDELAY_URL", "REDIS_URL"]
         .into_iter()
         .find_map(|name| env::var(name).ok().filter(|url| !url.is_empty()));
@@ -305,7 +305,7 @@ fn choose(connection: &Connection) -> Result<(Profile, String), Failure> {
     let profile = profile::load(connection.profile.as_deref(), path.as_deref())?.unwrap_or_default();
     if connection.url.as_deref().is_some_and(has_password) {
         return Err(Failure::Usage(
-            "--url has a password, which everybody on this machine sees in `ps`; put the URL into \
+            "--url has a password, which every user of this machine sees in `ps`; put the URL into \
             REDELAY_URL, or use --profile with a password_command"
                 .into(),
         ));
