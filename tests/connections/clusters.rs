@@ -140,6 +140,7 @@ async fn payloads_move_between_queues_of_one_slot_only() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_another_password() {
     let cluster = tokio::task::block_in_place(Cluster::start);
+    cluster.be_patient(true);
     let port = |name: &String| cluster.master_of(cluster.slot_of(name)).port();
     let names = || (0..100).map(|number| format!("q{number}"));
     // The first one to which a client connects.
@@ -165,6 +166,7 @@ async fn a_server_with_another_password() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_nobody_serves() {
     let cluster = tokio::task::block_in_place(Cluster::start);
+    cluster.be_patient(true);
     let (slot, elsewhere) = (cluster.slot_of("q"), elsewhere(&cluster, "q"));
     cluster.require_no_full_coverage();
     // Replicas, too: they go on naming the master that they knew.

@@ -375,6 +375,7 @@ async fn sentinels(listener: &Listener) {
 /// What the failover of a master of a cluster reports.
 async fn cluster(listener: &Listener) {
     let cluster = Cluster::start();
+    cluster.be_patient(true);
     let client = Client::connect(&cluster.url()).await.unwrap();
     let slot = cluster.slot_of("q");
     let address = |server: &Server| format!("127.0.0.1:{}", server.port());

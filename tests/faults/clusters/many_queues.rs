@@ -40,6 +40,7 @@ async fn each_is_taken(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn takers_beyond_the_connections_that_block_follow_their_lists() {
     let cluster = Cluster::start();
+    cluster.be_patient(true);
     let master = &cluster.servers()[0];
     let slots = 0..16_384 / 3;
     // Each has a slot of its own.
