@@ -69,7 +69,7 @@ async fn more_polls_than_there_are_tasks_are_answered_all() {
 async fn all_of_them_end_with_the_client() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let queues = Queues::of_numbers(builder(&proxy).command_timeout(Duration::from_secs(5))).await;
+    let queues = Queues::of_numbers(builder(&proxy).command_timeout(Duration::from_secs(15))).await;
     proxy.hold_replies(true);
     let mut polls = JoinSet::new();
     for _ in 0..3_000 {

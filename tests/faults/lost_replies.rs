@@ -10,7 +10,8 @@ use redelay::{BlockingQueue, ErrorKind, codec};
 use redelay_fixture::redis::Value;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    Boxed, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SELDOM, TIMEOUT_SET, builder, ms, still_builder, unread,
+    Boxed, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SELDOM, TIMEOUT_SET, builder, leap, ms, still_builder,
+    unread,
 };
 use tokio_test::assert_pending;
 use tokio_test::task::{self};
@@ -690,8 +691,8 @@ async fn destroy_waits_for_the_transfer_in_flight() {
 #[tokio::test]
 async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
     let (server, proxy) = server_and_proxy().await;
-    for wait in [None, Some(ms(4_000))] {
-        let Queues { ready, .. } = behind(&proxy).await;
+    for wait in [None, Some(ms(30_000))] {
+        let Queues { client, ready, .. } = behind(&proxy).await;
         let moving = async {
             match wait {
                 None => ready.poll_last_and_offer_first_to("d").await,
@@ -706,6 +707,8 @@ async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
             until_async("moved", || async { server.list("d").len() == 1 }).await;
             proxy.refuse(true);
             proxy.cut();
+            until_async("it is noticed", || async { !client.stats().connected }).await;
+            leap(wait.unwrap_or_default()).await;
         };
         let ((), moved) = tokio::join!(losing, moving);
         assert_eq!(moved.unwrap_err().kind(), ErrorKind::OutcomeUnknown, "{wait:?}");
@@ -720,12 +723,15 @@ async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
 async fn a_timed_move_is_seen_through() {
     let (server, proxy) = server_and_proxy().await;
     let Queues { ready, .. } = behind(&proxy).await;
-    let moving = ready.poll_last_and_offer_first_to_timeout("d", ms(4_000));
+    let moving = ready.poll_last_and_offer_first_to_timeout("d", ms(30_000));
     let late = async {
         until_async("parked", || async { server.blocked_clients() == 1 }).await;
         proxy.hold_replies(true);
         server.cmd(["RPUSH", "q", "1"]);
         until_async("moved", || async { server.list("d").len() == 1 }).await;
+        // Its time is over before the reply comes.
+        leap(ms(31_000)).await;
+        proxy.hold_replies(false);
     };
     let (moved, ()) = tokio::join!(moving, late);
     assert!(!matches!(moved, Ok(None)), "it is in the other list");
