@@ -1,12 +1,10 @@
 //! What a message costs the server with takers, in commands and not in time.
 
 use redelay_fixture::{Server, until_async};
-use redelay_support::{ms, number_queues, soon};
+use redelay_support::{HOUR, Queues, ms, patient_builder, soon};
 
-use super::receiver_costs::median;
-
-/// The clock of the server is read every five seconds, which may come in the middle of a message. So some are
-/// counted, and what most of them cost is what a message costs.
+/// What the client does by itself, as the test of an idle connection, may come in the middle of a message. So
+/// some are counted, and the cheapest shows what a message costs.
 const MESSAGES: usize = 9;
 
 /// The scripts, the blocking pops, and all commands since the start, with those that scripts run.
@@ -24,8 +22,9 @@ fn calls(server: &Server) -> [u64; 3] {
 #[tokio::test]
 async fn a_message_that_comes_alone_costs_two_scripts_and_one_blocking_pop() {
     let server = Server::start();
-    let (_client, ready, delayed) = number_queues(&server).await;
-    let mut counts = [(); 3].map(|()| Vec::new());
+    let builder = patient_builder(&server).check_interval(HOUR).sweep_interval(HOUR);
+    let Queues { client: _client, ready, delayed } = Queues::of_numbers(builder).await;
+    let mut least = [u64::MAX; 3];
     // The first one loads the scripts.
     for number in 0..=MESSAGES as i64 {
         let before = calls(&server);
@@ -38,13 +37,10 @@ async fn a_message_that_comes_alone_costs_two_scripts_and_one_blocking_pop() {
         assert_eq!(soon(take).await.unwrap(), number);
         let after = calls(&server);
         if number > 0 {
-            counts
-                .iter_mut()
-                .zip(after.iter().zip(before))
-                .for_each(|(all, (after, before))| all.push(after - before));
+            least = [0, 1, 2].map(|of| least[of].min(after[of] - before[of]));
         }
     }
-    let [scripts, pops, commands] = counts.map(median);
+    let [scripts, pops, commands] = least;
     println!("{scripts} scripts, {pops} blocking pops, {commands} commands");
     // An offer and a transfer.
     assert_eq!((scripts, pops), (2, 1));

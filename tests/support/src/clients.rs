@@ -91,20 +91,25 @@ impl<T> Queues<T> {
     }
 }
 
-/// The builder of a client with this address. Its timeouts allow for a busy machine. All else is the default.
+/// The builder of a client with this address. It may take long to connect, as on a busy machine. All else is
+/// the default.
 pub fn builder(address: &impl Address) -> ClientBuilder {
     Client::builder().url(address.url()).connect_timeout(10 * MINUTE)
 }
 
-/// The builder of a client that transfers nothing, so that the keys stay as they were written. A call may
-/// take long, so that none is in doubt on a busy machine.
+/// The same for a client whose calls may take long, so that none is in doubt on a busy machine.
+pub fn patient_builder(address: &impl Address) -> ClientBuilder {
+    builder(address).command_timeout(MINUTE)
+}
+
+/// The builder of a patient client that transfers nothing, so that the keys stay as they were written.
 pub fn still_builder(address: &impl Address) -> ClientBuilder {
-    builder(address).command_timeout(MINUTE).transfer(false)
+    patient_builder(address).transfer(false)
 }
 
 /// A client with queues of texts.
 pub async fn text_queues(address: &impl Address) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    Queues::of_texts(builder(address)).await.apart()
+    Queues::of_texts(patient_builder(address)).await.apart()
 }
 
 /// A client with queues of texts, which transfers nothing.
@@ -116,7 +121,7 @@ pub async fn still_text_queues(
 
 /// A client with queues of numbers.
 pub async fn number_queues(address: &impl Address) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
-    Queues::of_numbers(builder(address)).await.apart()
+    Queues::of_numbers(patient_builder(address)).await.apart()
 }
 
 /// A client with queues of numbers, which transfers nothing.

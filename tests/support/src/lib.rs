@@ -18,8 +18,8 @@ mod waiting;
 pub use alone::{alone, alone_with};
 pub use backlog::{fill_at_random, fill_with_lengths};
 pub use clients::{
-    Address, Queues, builder, number_queues, still_builder, still_number_queues, still_text_queues, text,
-    text_queues,
+    Address, Queues, builder, number_queues, patient_builder, still_builder, still_number_queues,
+    still_text_queues, text, text_queues,
 };
 pub use keys::{
     CHANNEL, CLAIMS, CONFIRMED, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MORE_NOTES,
