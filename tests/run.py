@@ -71,8 +71,9 @@ WITH_ONE_SERVER = {
         "lost_replies", "offered_once", "leases", "deliveries", "dying",
     ],
     "queues": [
-        "announced", "handlers", "held_races", "lone_callers", "lone_runs", "message_costs", "offer_batches", "partitions", "pumps",
-        "receiver_costs", "retries", "schedules", "send", "services", "traces", "waiting_receivers", "workers",
+        "announced", "handlers", "held_races", "lone_callers", "lone_runs", "message_costs", "offer_batches",
+        "partial_failures", "partitions", "pumps", "receiver_costs", "retries", "schedules", "send", "services", "traces",
+        "waiting_receivers", "workers",
     ],
 }
 # What takes long begins early. Of the others, the order does not matter.

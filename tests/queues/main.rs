@@ -22,6 +22,7 @@ mod offer_batches;
 mod operations;
 mod operators;
 mod overdue;
+mod partial_failures;
 mod partitions;
 mod peers;
 mod pumps;
