@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, MINUTE, Queues, builder, keys, ms, soon, text, text_queues};
+use redelay_support::{HOUR, Queues, keys, ms, patient_builder, soon, text, text_queues};
 
 /// Due times end below this, in ms.
 const LIMIT: Duration = Duration::from_millis(1_000_000_000_000_000);
@@ -236,7 +236,7 @@ async fn a_name_and_the_same_name_in_braces_share_their_pending_entries_as_in_re
 async fn more_payloads_than_a_call_takes_are_refused_before_anything_is_sent() {
     let server = Server::start();
     // A busy machine takes a while for that many.
-    let patient = builder(&server).command_timeout(MINUTE);
+    let patient = patient_builder(&server);
     let Queues { ready, delayed, .. } = Queues::of_texts(patient).await;
     let values = vec![String::new(); 500_001];
     let why = "500001 payloads are more than the 500000 that one call takes";

@@ -12,8 +12,8 @@ use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
     CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, JOBS, LEASES, MESSAGES, MINUTE, ORDERED_LIST,
-    QUARANTINE, Queues, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TARGET, TIMEOUT_SET, builder,
-    ms, number_queues, soon, still_builder, still_number_queues,
+    QUARANTINE, Queues, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TARGET, TIMEOUT_SET, ms,
+    number_queues, patient_builder, soon, still_builder, still_number_queues,
 };
 
 /// What is in the queue before a key is lost.
@@ -130,11 +130,11 @@ async fn without(key: &'static str, lost: &'static [i64], vanished: u64, had_ano
     let queues;
     if had_another_type {
         server.cmd(["SET", key, "text"]);
-        queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
+        queues = Queues::of_numbers(patient_builder(&server)).await;
         ask(&queues).await;
         server.cmd(["DEL", key]);
     } else {
-        queues = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
+        queues = Queues::of_numbers(patient_builder(&server)).await;
     }
     if key == SCHEDULES {
         until_async("the schedule has its next run again", || async { server.zset(SCHEDULES) == run }).await;
@@ -204,7 +204,7 @@ async fn dead_letters_agree_again_without_receivers() {
     client.shutdown().await;
     let order = server.zset(DEAD);
     server.cmd(["DEL", DEAD]);
-    let sweeping = builder(&server).sweep_interval(ms(1000));
+    let sweeping = patient_builder(&server).sweep_interval(ms(1000));
     let Queues { client, ready, delayed: _transferred } = Queues::of_numbers(sweeping).await;
     until_async("they are listed again", || async { ready.dead_letters().len().await.unwrap() == 5 }).await;
     assert_eq!(server.zset(DEAD), order, "in the order of their deaths");
@@ -224,7 +224,7 @@ async fn what_is_no_dead_letter_is_not_looked_at_again_and_again() {
     client.shutdown().await;
     server.cmd(["HSET", DEAD_MESSAGES, "somebody", "else's", "0123456789012345", "no letter"]);
     let scans = || server.command_calls("hscan");
-    let sweeping = || builder(&server).sweep_interval(ms(1000));
+    let sweeping = || patient_builder(&server).sweep_interval(ms(1000));
     let Queues { client, ready, delayed: _transferred } = Queues::of_numbers(sweeping()).await;
     until_async("they are looked at", || async { scans() > 0 }).await;
     let sweeps = async |more| {

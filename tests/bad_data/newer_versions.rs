@@ -8,7 +8,7 @@ use redelay::delayed_queue::{Cancelled, Offered};
 use redelay_fixture::{Server, redis, until_async};
 use redelay_support::{
     CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, HOUR, JOBS, LEASES, Listener, MESSAGES, MINUTE, Queues, RETRIES,
-    SCHEDULE_RECORDS, SCHEDULES, builder, ms, number_queues, soon, still_number_queues,
+    SCHEDULE_RECORDS, SCHEDULES, ms, number_queues, patient_builder, soon, still_number_queues,
 };
 use tracing::Level;
 
@@ -83,7 +83,7 @@ async fn messages_keep_their_leases_and_retries() {
 #[tokio::test]
 async fn jobs_keep_their_ids() {
     let server = Server::start();
-    let queues = Queues::of_numbers(builder(&server).sweep_interval(ms(1000))).await;
+    let queues = Queues::of_numbers(patient_builder(&server).sweep_interval(ms(1000))).await;
     queues.delayed.offer(&1, HOUR).id("a").await.unwrap();
     let newer = mark(&server, JOBS, b'n');
     let refused = queues.delayed.offer(&2, HOUR).id("a").replace().await.unwrap_err();

@@ -34,7 +34,7 @@ async fn a_call_above_a_limit_of_the_server_says_so() {
 async fn many_arguments_above_a_limit_are_executed_once() {
     let server = Server::builder().config("client-query-buffer-limit 1mb").start();
     let proxy = Proxy::start(server.port());
-    let queues = Queues::of_texts(still_builder(&proxy).command_timeout(MINUTE)).await;
+    let queues = Queues::of_texts(still_builder(&proxy)).await;
     let delayed = &queues.delayed;
     delayed.offer(&text("small"), HOUR).await.unwrap();
     let mut stored = 1;

@@ -7,8 +7,8 @@ use redelay::worker::{Context, Outcome};
 use redelay::{BlockingQueue, Client, DelayedQueue, Delivery, ErrorKind, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, INBOX, JOBS, MINUTE, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, end_leases, ms,
-    soon, text_queues,
+    HOUR, INBOX, JOBS, MINUTE, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, end_leases, ms,
+    patient_builder, soon, text_queues,
 };
 use tokio::time::{sleep, timeout};
 
@@ -484,7 +484,7 @@ async fn equal_payloads_are_replaced_in_one_call_wherever_they_are() {
 #[tokio::test]
 async fn a_sweep_frees_ids_of_payloads_that_others_have_taken() {
     let server = Server::start();
-    let sweeping = builder(&server).sweep_interval(Duration::from_secs(1));
+    let sweeping = patient_builder(&server).sweep_interval(Duration::from_secs(1));
     let Queues { client, ready, delayed } = Queues::of_texts(sweeping).await;
     for id in ["a", "b", "c"] {
         delayed.offer(id, Duration::ZERO).id(id).until_done().await.unwrap();

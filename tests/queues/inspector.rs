@@ -8,7 +8,9 @@ use redelay::delayed_queue::EntryFormat;
 use redelay::inspector::{Cursor, Happening, Happenings, Inspector, ReadyPayload, Role};
 use redelay::{Client, ErrorKind, Result, codec};
 use redelay_fixture::{Cluster, Proxy, Server, redis, until, until_async};
-use redelay_support::{HOUR, ORDERED_LIST, TIMEOUT_SET, builder, ms, soon, still_builder, still_text_queues};
+use redelay_support::{
+    HOUR, ORDERED_LIST, TIMEOUT_SET, ms, patient_builder, soon, still_builder, still_text_queues,
+};
 
 use super::reads::{Monitor, fill, most};
 
@@ -24,7 +26,7 @@ async fn looking(server: &Server) -> Client {
         server.cmd(["ACL", "SETUSER", "looks", "+cluster"]);
     }
     let url = server.url().replacen("://", "://looks:secret@", 1);
-    builder(&url).transfer(false).connect().await.unwrap()
+    patient_builder(&url).transfer(false).connect().await.unwrap()
 }
 
 async fn names(inspector: &Inspector, pattern: &str) -> BTreeSet<String> {
@@ -440,7 +442,7 @@ async fn queues_of_any_name_are_found() {
         // It has no queues of such names.
         return;
     }
-    let client = builder(&server).connect().await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let inspector = client.inspector();
     let odd = [
         "q",
@@ -628,7 +630,7 @@ async fn a_replica_is_looked_at_and_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_queues_of_a_cluster() {
     let cluster = Cluster::without_replicas(3);
-    let client = builder(&cluster).connect().await.unwrap();
+    let client = patient_builder(&cluster).connect().await.unwrap();
     let mut handles = Vec::new();
     let all: BTreeSet<_> = (0..30).map(|n| format!("queue-{n}")).collect();
     for name in &all {
@@ -689,7 +691,7 @@ async fn next(happenings: &mut Happenings) -> Happening {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_is_heard() {
     let server = Server::start();
-    let client = builder(&server).connect().await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let watching = still_builder(&server).client_name("watching").connect().await.unwrap();
     let mut happenings = watching.inspector().watch("sh*");
     let ready = client.blocking_queue("shop", codec::Long);
@@ -717,7 +719,7 @@ async fn what_happens_is_heard() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_in_a_cluster_is_heard_once() {
     let cluster = Cluster::without_replicas(3);
-    let client = builder(&cluster).transfer(false);
+    let client = patient_builder(&cluster).transfer(false);
     let client = client.connect().await.unwrap();
     let mut happenings = client.inspector().watch("*");
     for _ in 0..3 {

@@ -8,8 +8,8 @@ use redelay::delayed_queue::{Cancelled, EntryFormat, Offered};
 use redelay::{Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
 use redelay_support::{
-    CONTROL, HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, keys, lasting, ms, soon,
-    still_builder, still_text_queues, text_queues,
+    CONTROL, HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, keys, lasting, ms,
+    patient_builder, soon, still_builder, still_text_queues, text_queues,
 };
 use tokio_test::assert_pending;
 use tokio_test::task::Spawn;
@@ -164,8 +164,7 @@ async fn a_throttle_holds_back_throttled_offers_only_and_nothing_ends_it_early()
 #[tokio::test]
 async fn an_offer_after_an_unknown_outcome_finds_the_job_of_the_first_one() {
     let server = Server::start();
-    let Queues { client, delayed, .. } =
-        Queues::of_texts(still_builder(&server).command_timeout(MINUTE)).await;
+    let Queues { client, delayed, .. } = Queues::of_texts(still_builder(&server)).await;
     server.freeze();
     let unknown = soon(delayed.offer("1", HOUR).id("a").timeout(ms(200))).await.unwrap_err();
     assert!(unknown.is_outcome_unknown(), "{unknown}");
@@ -426,7 +425,7 @@ fn remove_as_java(server: &Server, count: usize) {
 }
 
 async fn sweeping(server: &Server) -> Queues<i64> {
-    Queues::of_numbers(builder(server).sweep_interval(Duration::from_secs(1))).await
+    Queues::of_numbers(patient_builder(server).sweep_interval(Duration::from_secs(1))).await
 }
 
 /// The list is scanned from the end that the job is nearer to. A second element like the entry shows from
@@ -693,7 +692,7 @@ async fn a_second_try_of_an_offer_that_kept_an_entry_says_so() {
     let first = due(delayed.offer("payload", HOUR).id("job").await.unwrap());
     server.cmd(["DEL", JOBS]);
     let proxy = Proxy::start(server.port());
-    let other = Queues::of_texts(still_builder(&proxy).command_timeout(MINUTE)).await;
+    let other = Queues::of_texts(still_builder(&proxy)).await;
     other.delayed.len().await.unwrap();
     proxy.hold_replies(true);
     let offer = tokio::spawn(other.delayed.offer("payload", MINUTE).id("job").throttle(HOUR));

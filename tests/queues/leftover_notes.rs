@@ -7,8 +7,8 @@ use redelay::BlockingQueue;
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    CONTROL, HOUR, JOBS, MINUTE, MORE_NOTES, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, ms,
-    soon, still_builder, text_queues,
+    CONTROL, HOUR, JOBS, MINUTE, MORE_NOTES, NOTES, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, ms,
+    patient_builder, soon, still_builder, text_queues,
 };
 
 fn notes(server: &Server) -> usize {
@@ -26,7 +26,7 @@ async fn receive(queue: &BlockingQueue<String>) -> redelay::Delivery<String> {
 /// A sweep of another client, which has seen all ids and notes.
 async fn sweep(server: &Server) {
     server.cmd(["HDEL", CONTROL, "jobs", "jobs-at", "notes-at"]);
-    let sweeping = Queues::of_texts(builder(server).sweep_interval(Duration::from_secs(1))).await;
+    let sweeping = Queues::of_texts(patient_builder(server).sweep_interval(Duration::from_secs(1))).await;
     until_async("the ids are swept", || async {
         server.get::<usize, _>(["HEXISTS", CONTROL, "jobs-at"]) == 1
             || server.get::<usize, _>(["EXISTS", JOBS, NOTES]) == 0
@@ -190,7 +190,7 @@ async fn notes_that_nobody_has_read_are_swept() {
     delayed.offer_jobs(jobs).header("n", "1").await.unwrap();
     assert_eq!(notes(&server), JOBS_TAKEN / 2);
     server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
-    let sweeping = Queues::of_texts(builder(&server).sweep_interval(Duration::from_secs(1))).await;
+    let sweeping = Queues::of_texts(patient_builder(&server).sweep_interval(Duration::from_secs(1))).await;
     until_async("all are swept", || async {
         server.cmd(["HDEL", CONTROL, "jobs-at"]);
         server.get::<usize, _>(["EXISTS", JOBS, NOTES, MORE_NOTES]) == 0

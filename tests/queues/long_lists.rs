@@ -12,14 +12,14 @@ use redelay::client::ClientBuilder;
 use redelay::delayed_queue::Ticket;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{builder, still_text_queues};
+use redelay_support::{patient_builder, still_text_queues};
 
 use super::reads::Monitor;
 
 const NUMBER: i64 = 20_000;
 
 fn client(server: &Server) -> ClientBuilder {
-    builder(&server)
+    patient_builder(&server)
 }
 
 /// A call so short that one pass takes dozens of them.

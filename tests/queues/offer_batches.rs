@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures::future::join_all;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, builder};
+use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, still_builder};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio_test::{assert_pending, task};
@@ -16,8 +16,7 @@ use tokio_test::{assert_pending, task};
 const TOO_LATE: Duration = Duration::from_millis(999_999_999_999_999);
 
 async fn connect(url: String) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let builder = builder(&url).transfer(false).command_timeout(MINUTE);
-    let client = builder.connect().await.unwrap();
+    let client = still_builder(&url).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
     // From here on, the script is loaded.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{ClientKind, Cluster, Server, until_async};
-use redelay_support::{HOUR, Listener, builder, ms, soon};
+use redelay_support::{HOUR, Listener, ms, patient_builder, soon};
 use tokio::task::block_in_place;
 
 /// Writes an overdue entry as Redisson does, and tells nobody.
@@ -37,7 +37,7 @@ async fn swept(client: &Client, count: u64) {
 #[tokio::test]
 async fn a_long_check_interval_saves_commands() {
     let server = Server::start();
-    let client = builder(&server).sweep_interval(HOUR);
+    let client = patient_builder(&server).sweep_interval(HOUR);
     let client = client.check_interval(HOUR).connect().await.unwrap();
     let _queues = queues(&client, ["q".to_owned()].into_iter());
     swept(&client, 1).await;
@@ -50,7 +50,7 @@ async fn a_long_check_interval_saves_commands() {
 #[tokio::test]
 async fn an_overdue_entry_is_found_without_an_announcement() {
     let server = Server::start();
-    let client = builder(&server).sweep_interval(HOUR);
+    let client = patient_builder(&server).sweep_interval(HOUR);
     let client = client.connect().await.unwrap();
     let queues = queues(&client, (0..150).map(|n| format!("{{q}}{n}")));
     swept(&client, 150).await;
@@ -85,7 +85,7 @@ async fn an_overdue_entry_is_found_without_an_announcement() {
 async fn queues_in_many_slots_are_all_looked_at() {
     const QUEUES: usize = 100;
     let cluster = block_in_place(|| Cluster::without_replicas(3));
-    let client = builder(&cluster).sweep_interval(HOUR);
+    let client = patient_builder(&cluster).sweep_interval(HOUR);
     let client = client.connect().await.unwrap();
     let queues = queues(&client, (0..QUEUES).map(|n| format!("q{n}")));
     swept(&client, QUEUES as u64).await;
@@ -112,7 +112,7 @@ async fn queues_in_many_slots_are_all_looked_at() {
 async fn a_silent_master_delays_no_look_at_others() {
     let cluster = block_in_place(|| Cluster::without_replicas(3));
     cluster.require_no_full_coverage();
-    let client = builder(&cluster).sweep_interval(HOUR);
+    let client = patient_builder(&cluster).sweep_interval(HOUR);
     let client = client.command_timeout(HOUR).connect().await.unwrap();
     let queues = queues(&client, (0..20).map(|n| format!("q{n}")));
     swept(&client, 20).await;
@@ -136,7 +136,7 @@ async fn of_a_worker(
 ) -> (Client, Vec<(BlockingQueue<i64>, DelayedQueue<i64>)>) {
     server.cmd(["ACL", "SETUSER", "worker", "on", ">secret", "+@all", "allkeys", "allchannels"]);
     let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
-    let client = builder(&url).sweep_interval(HOUR);
+    let client = patient_builder(&url).sweep_interval(HOUR);
     let client = client.connect().await.unwrap();
     let queues = queues(&client, names.map(|name| format!("{{q}}{name}")).into_iter());
     swept(&client, 2).await;
@@ -190,7 +190,7 @@ async fn a_queue_is_swept_when_its_server_is_back() {
     let user = ["ACL", "SETUSER", "deaf", "on", ">secret", "+@all", "allkeys", "resetchannels"];
     server.cmd(user);
     let url = format!("redis://deaf:secret@127.0.0.1:{}", server.port());
-    let client = builder(&url).connect().await.unwrap();
+    let client = patient_builder(&url).connect().await.unwrap();
     let queue = client.blocking_queue("q", codec::Long);
     let _delayed = client.delayed_queue(&queue);
     swept(&client, 1).await;

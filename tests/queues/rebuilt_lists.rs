@@ -8,8 +8,8 @@ use redelay::delayed_queue::Offered;
 use redelay::{Client, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    HOUR, Mover, ORDERED_LIST, QUARANTINE, REBUILD, TARGET, TIMEOUT_SET, builder, fill_at_random,
-    fill_with_lengths, ms, part, script,
+    HOUR, Mover, ORDERED_LIST, QUARANTINE, REBUILD, TARGET, TIMEOUT_SET, fill_at_random, fill_with_lengths,
+    ms, part, patient_builder, script,
 };
 
 /// The transfer script of a server on which the time of each call is over when it begins: the processor was
@@ -56,7 +56,7 @@ fn others(server: &Server) -> Vec<Vec<u8>> {
 }
 
 fn client(server: &Server) -> redelay::client::ClientBuilder {
-    builder(&server)
+    patient_builder(&server)
 }
 
 /// Those of some cases that this part has. Each case runs with one of several servers.
@@ -489,7 +489,7 @@ async fn a_server_that_is_killed_loses_nothing() {
 async fn lost_replies_double_nothing() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let builder = builder(&proxy);
+    let builder = patient_builder(&proxy);
     let client = builder.transfer_budget(ms(1)).connect().await.unwrap();
     drain(&server, &client, 12, || {
         proxy.hold_replies(true);

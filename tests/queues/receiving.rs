@@ -11,7 +11,7 @@ use redelay::{BlockingQueue, Delivery, ErrorKind, Receiver, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, Queues, RECEIPTS, RETRIES, builder,
-    ms, number_queues, soon, still_number_queues, text_queues,
+    ms, number_queues, patient_builder, soon, still_number_queues, text_queues,
 };
 
 fn count(server: &Server, command: &str, key: &str) -> usize {
@@ -453,7 +453,7 @@ async fn a_receiver_alone_keeps_its_queue_moving() {
     let server = Server::start();
     let (_producer, _, delayed) = still_number_queues(&server).await;
     delayed.offer(&7, ms(20)).await.unwrap();
-    let client = builder(&server).connect().await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver();
     let delivery = soon(receiver.receive()).await.unwrap();
     assert_eq!(*delivery.value(), 7);

@@ -8,8 +8,8 @@ use redelay::inspector::Cursor;
 use redelay::{Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, JOBS, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, builder, lasting,
-    soon, still_text_queues, text_queues,
+    HOUR, JOBS, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, lasting,
+    patient_builder, soon, still_text_queues, text_queues,
 };
 
 use crate::refusals::Writes;
@@ -367,7 +367,7 @@ async fn schedules_run_although_the_user_may_not_make_their_keys_agree() {
     let (_client, _ready, other) = still_text_queues(&server).await;
     other.schedule("gone").every(SELDOM).upsert("payload").await.unwrap();
     server.cmd(["HDEL", SCHEDULE_RECORDS, "gone"]);
-    let client = builder(&server).credentials("worker", "secret").sweep_interval(HOUR);
+    let client = patient_builder(&server).credentials("worker", "secret").sweep_interval(HOUR);
     let client = client.connect().await.unwrap();
     let ready = client.blocking_queue::<String>("q", codec::String);
     let delayed = client.delayed_queue(&ready);

@@ -6,7 +6,7 @@ use redelay::blocking_queue::RateLimit;
 use redelay::{BlockingQueue, Client, Delivery, codec};
 use redelay_fixture::{Server, redis, until_async};
 use redelay_support::{
-    CHANNEL, HOUR, Queues, TARGET, builder, ms, number_queues, slowly, still_number_queues,
+    CHANNEL, HOUR, Queues, TARGET, ms, number_queues, patient_builder, slowly, still_number_queues,
 };
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -33,7 +33,7 @@ impl Rig {
     async fn start_with(transfer: bool) -> (Self, Delivery<i64>) {
         let server = Server::start();
         let Queues { client, ready: waiting, .. } =
-            Queues::of_numbers(builder(&server).transfer(transfer)).await;
+            Queues::of_numbers(patient_builder(&server).transfer(transfer)).await;
         let (other, ready, _) = number_queues(&server).await;
         ready.put(&7).await.unwrap();
         let in_flight = ready.receiver().lease(HOUR).receive().await.unwrap();
@@ -75,7 +75,8 @@ async fn what_is_snoozed_reaches_those_that_do_not_transfer() {
 async fn the_end_of_a_limit_reaches_those_that_do_not_transfer() {
     for transfer in [true, false] {
         let server = Server::start();
-        let Queues { client, ready, .. } = Queues::of_numbers(builder(&server).transfer(transfer)).await;
+        let Queues { client, ready, .. } =
+            Queues::of_numbers(patient_builder(&server).transfer(transfer)).await;
         let (_other, remote, _) = number_queues(&server).await;
         ready.set_rate_limit(Some(RateLimit::new(1, HOUR))).await.unwrap();
         ready.offer_all(&[1, 2]).await.unwrap();
