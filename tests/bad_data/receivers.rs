@@ -15,7 +15,7 @@ use redelay::{ErrorKind, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, HOUR, MESSAGES, MORE_NOTES, NOTES, Queues, RETRIES, builder, ms,
-    number_queues, soon, text_queues,
+    number_queues, patient_builder, soon, text_queues,
 };
 use tokio::time::timeout;
 
@@ -312,7 +312,7 @@ async fn what_is_no_data_of_a_job_holds_no_message_up() {
     }
     // A sweep deletes it.
     server.cmd(["HDEL", CONTROL, "jobs", "jobs-at", "notes-at"]);
-    let sweeping = Queues::of_texts(builder(&server).sweep_interval(Duration::from_secs(1))).await;
+    let sweeping = Queues::of_texts(patient_builder(&server).sweep_interval(Duration::from_secs(1))).await;
     until_async("it is gone", || async { server.get::<usize, _>(["EXISTS", NOTES]) == 0 }).await;
     sweeping.client.shutdown().await;
 

@@ -740,7 +740,7 @@ async fn a_timed_move_is_seen_through() {
 #[tokio::test]
 async fn a_silent_server_is_not_an_empty_list() {
     let server = Server::start();
-    let Queues { ready, .. } = Queues::of_numbers(still_builder(&server)).await;
+    let Queues { ready, .. } = Queues::of_numbers(still_builder(&server).command_timeout(ms(5_000))).await;
     assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
     server.cmd(["RPUSH", "q", "1"]);
     server.freeze();

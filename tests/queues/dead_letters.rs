@@ -11,7 +11,7 @@ use redelay::{BlockingQueue, ErrorKind, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, Listener, MESSAGES, MINUTE, Queues, RETRIES, TARGET,
-    builder, ms, number_queues, soon, still_builder, still_number_queues, text_queues,
+    builder, ms, number_queues, patient_builder, soon, still_builder, still_number_queues, text_queues,
 };
 
 /// Makes dead letters of these numbers.
@@ -122,7 +122,7 @@ async fn they_are_requeued_once() {
     let proxy = Proxy::start(server.port());
     let (_client, ready, _) = number_queues(&server).await;
     bury(&ready, &(0..20).collect::<Vec<_>>()).await;
-    let other = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
+    let other = Queues::of_numbers(patient_builder(&proxy)).await;
     let letters = other.ready.dead_letters();
     // Loads the script.
     let nothing: MessageId = "0".repeat(32).parse().unwrap();
@@ -233,7 +233,7 @@ async fn one_that_is_too_long_for_the_other_server_is_in_the_way_of_no_other() {
     let (server, away) = (Server::start(), Server::start());
     away.cmd(["CONFIG", "SET", "proto-max-bulk-len", "1mb"]);
     let (_client, ready, _) = text_queues(&server).await;
-    let destination = builder(&away).connect().await.unwrap();
+    let destination = patient_builder(&away).connect().await.unwrap();
     let dead = destination.blocking_queue::<String>("dead", codec::String);
     let receiver = ready.receiver().dead_letters_to(&dead);
     ready.offer_all(&["x".repeat(2 << 20), "short".to_owned()]).await.unwrap();
@@ -256,7 +256,7 @@ async fn one_long_letter_that_is_refused_again_and_again_is_told_once() {
     let (server, away) = (Server::start(), Server::start());
     away.cmd(["SET", "dead", "of another type"]);
     let (_client, ready, _) = text_queues(&server).await;
-    let destination = builder(&away).connect().await.unwrap();
+    let destination = patient_builder(&away).connect().await.unwrap();
     let dead = destination.blocking_queue::<String>("dead", codec::String);
     let receiver = ready.receiver().dead_letters_to(&dead);
     ready.put(&"x".repeat(1 << 20)).await.unwrap();
@@ -340,12 +340,12 @@ async fn everything_is_released_to_java() {
 #[tokio::test]
 async fn what_is_abandoned_goes_back_by_itself() {
     let server = Server::start();
-    let first = Queues::of_numbers(builder(&server)).await;
+    let first = Queues::of_numbers(patient_builder(&server)).await;
     first.ready.offer_all(&[1, 2, 3]).await.unwrap();
     let receiver = first.ready.receiver().backoff(Backoff::fixed(HOUR));
     soon(receiver.receive()).await.unwrap().retry().await.unwrap();
     let in_flight = soon(receiver.receive()).await.unwrap();
-    let watching = builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(30_000));
+    let watching = patient_builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(30_000));
     let watching = Queues::of_numbers(watching).await;
     tokio::time::sleep(ms(12_000)).await;
     assert_eq!(watching.ready.read_all().await.unwrap(), [3], "the receiver gives signs of life");
@@ -384,7 +384,7 @@ async fn what_is_abandoned_stays_until_the_limit_is_over() {
     let looks = || ["hmget", "zcard"].map(|command| server.command_calls(command) as i64);
     let [before, others_before] = looks();
 
-    let sweeping = builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(30_000));
+    let sweeping = patient_builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(30_000));
     let sweeping = Queues::of_numbers(sweeping).await;
     until_async("it has looked twice", || async {
         let [calls, others] = looks();
