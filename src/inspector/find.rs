@@ -112,8 +112,8 @@ impl Inspector {
     /// A queue is found if something is pending, if redelay keeps something of it, or if a client holds its
     /// delayed queue now. A queue of which only the ready list is left cannot be told from any other list.
     ///
-    /// `{orders}` and `orders` have the same keys of pending entries, and are found as `orders` while the list
-    /// `{orders}` is empty. If Java's name is `{orders}`, use that name instead.
+    /// `{orders}` and `orders` have the same keys of pending entries, and are found as `orders` while the
+    /// list `{orders}` is empty. If Java's name is `{orders}`, use that name instead.
     ///
     /// It looks at all keys of the database, 500 at a time, with a pause of 1 ms. In a cluster it asks each
     /// master; the queues of one that does not answer are not found, and [`Queues::unknown`] says so.

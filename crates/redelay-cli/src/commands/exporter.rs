@@ -104,8 +104,8 @@ fn pages(exporter: &Arc<Exporter>) -> Pages {
     })
 }
 
-/// The metrics, as they were at most the interval ago. The look goes on if the client breaks off: the next one
-/// gets its answer. A client that breaks off while another one looks leaves nothing behind.
+/// The metrics, as they were at most the interval ago. The look goes on if the client breaks off: the next
+/// one gets its answer. A client that breaks off while another one looks leaves nothing behind.
 async fn latest(
     last: Last,
     interval: Duration,
