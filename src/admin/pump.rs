@@ -18,6 +18,9 @@ use crate::transfer::{self, Watch};
 /// [`Inspector::queues`](crate::inspector::Inspector::queues) finds. Payloads are moved as they are. Entries
 /// that cannot be read go to the quarantine. The server's clock decides what is due.
 ///
+/// The names `{orders}` and `orders` share their pending entries. If Java's name is `{orders}`, give that
+/// name, or the payloads go to the list `orders`.
+///
 /// In a client that was built with
 /// [`ClientBuilder::transfer`](crate::client::ClientBuilder::transfer)`(false)`, only
 /// [`transfer`](Self::transfer) moves something.
