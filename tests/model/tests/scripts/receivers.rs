@@ -412,7 +412,7 @@ fn reply_of(call: &Call, reply: Value) -> Reply {
         (Call::Move | Call::Take, Value::BulkString(payload)) => Reply::Payload(Some(number(&payload))),
         (Call::Move | Call::Take, Value::Nil) => Reply::Payload(None),
         (_, Value::Int(count)) => Reply::Count(count as u8),
-        (Call::ReleaseAll(_), Value::Array(parts)) => match parts[..] {
+        (Call::ReleaseAll(_) | Call::Remove(_) | Call::RetryNow(_), Value::Array(parts)) => match parts[..] {
             [Value::Int(count), _] => Reply::Count(count as u8),
             _ => panic!("{parts:?}"),
         },
