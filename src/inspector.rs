@@ -74,8 +74,8 @@ use crate::engine::Engine;
 ///
 /// # Pages
 /// Each method that reads entries takes a [`Cursor`] to go on behind, and a limit. What does not move is
-/// returned once, whatever others take or offer meanwhile. A call returns no more entries than there were
-/// when it began.
+/// returned once, whatever others take or offer meanwhile. A call returns no more entries of a list than
+/// there were when it began, and of a sorted set no more than twice as many.
 ///
 /// # Unknown is not zero
 /// A server may refuse a question: the user lacks a permission, or a key has another type. [`Overview`] and

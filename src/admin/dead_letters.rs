@@ -288,8 +288,9 @@ impl DeadLetters {
         let call = call.number(CALL.min(max)).arg(what);
         let mut place = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
         let read = place.split_off(place.len().min(2));
-        let place = op.strings(Reply::Array(place))?;
-        Ok((SetCursor::try_from(place).ok().filter(|[score, _]| !score.is_empty()), read))
+        let place = SetCursor::try_from(op.strings(Reply::Array(place))?);
+        let place = place.map_err(|_| op.failed(self.queue.conn.desynchronised()))?;
+        Ok((Some(place).filter(|[score, _]| !score.is_empty()), read))
     }
 
     /// Requeues up to `max` dead letters, the oldest first; `usize::MAX` means all. They are delivered again
@@ -340,7 +341,11 @@ impl DeadLetters {
             let (next, ids) = self.page(op, cursor, max, "ids").await?;
             match next {
                 Some(next) if ids.is_empty() => cursor = next,
-                _ => return op.strings(Reply::Array(ids)),
+                _ => {
+                    let ids = op.strings(Reply::Array(ids))?;
+                    let are_ids = ids.iter().all(|id| id.len() == 16);
+                    return are_ids.then_some(ids).ok_or_else(|| op.failed(self.queue.conn.desynchronised()));
+                }
             }
         }
     }

@@ -503,6 +503,9 @@ impl Unsettled {
             let most = CALL.min(left).min(max - *changed);
             let (_, read) = self.read_set(op, &self.keys.retries, cursor, most, "members").await?;
             let ids: Vec<_> = read.iter().step_by(3).filter_map(|id| id.clone().into_bytes().ok()).collect();
+            if ids.is_empty() {
+                break;
+            }
             let (more, looked_at) = self.change(op, what, "waiting", ids).await?;
             *changed += more;
             left -= looked_at.min(left);

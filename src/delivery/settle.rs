@@ -88,7 +88,7 @@ pub(super) fn settle_after(
     let settled = settle(open, verb, |open| match after_ms {
         Ok(after_ms) => settlement(after_ms, open),
         Err(why) => {
-            // What a dead letter says, if the handler never names another time.
+            // What its dead letter says, if this was the last attempt.
             if open.error.is_empty() {
                 open.error = format!("{verb}: {why}");
             }

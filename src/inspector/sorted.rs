@@ -66,8 +66,10 @@ impl Look {
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut members, mut size) = (Vec::new(), PageSize::new());
-        // Not more than there are now: others may add faster than this reads.
-        let end = if max > size.of(max) { max.min(self.cardinality(set).await?) } else { max };
+        // Others may add faster than this reads. What moves behind what was read comes again, and must take no
+        // other's place.
+        let most = if max > size.of(max) { self.cardinality(set).await?.saturating_mul(2) } else { max };
+        let end = max.min(most);
         while members.len() < end {
             let most = size.of(max - members.len());
             let Page { members: mut page, is_last } = match &read {

@@ -5,7 +5,7 @@
 --        10 more notes
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
 -- Reply  {how many went back, how many were looked at: if it is more than 0, there may be others}; or an
---        error if the server refuses all that is left
+--        error if the server refuses all that this call has looked at
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each
 local time = redis.call('TIME')
@@ -59,8 +59,8 @@ redis.call('HDEL', KEYS.messages, '') -- changes nothing, but fails without the 
 local released, looked_at, bytes, refused = 0, 0, 0, nil
 
 -- Gives back what members of the leases or retries name, if that is still there. Those of the leases name
--- deliveries: an id, and a delivery number. What the server refuses stays, and is in the way of no other.
--- Returns whether that was all of it.
+-- deliveries: an id, and a delivery number. What the server refuses stays. It is in the way of others only if
+-- it is longer than a call may read, or if there are 500 of it. Returns whether that was all of it.
 local function release(members, are_deliveries)
     for _, member in ipairs(members) do
         local id = are_deliveries and string.sub(member, 1, 16) or member

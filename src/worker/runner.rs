@@ -278,6 +278,8 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
             }
         };
         self.failed(message.clone(), error, is_dead);
+        // Told once, also if the pause is too long.
+        let message = Message { is_last_attempt: false, ..message };
         Settling { answer, count, message }
     }
 

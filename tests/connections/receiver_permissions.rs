@@ -9,7 +9,8 @@ use redelay::delayed_queue::JobState;
 use redelay::{BlockingQueue, Client, Delivery, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    CONTROL, DEAD_MESSAGES, HOUR, JOBS, MESSAGES, NOTES, RECEIPTS, SCRATCH, TARGET, ms, soon, text_queues,
+    CONTROL, DEAD_MESSAGES, HOUR, JOBS, MESSAGES, NOTES, RECEIPTS, SCRATCH, TARGET, ms, soon, still_builder,
+    text_queues,
 };
 
 /// Every command that a receiver uses, except those without which nothing works at all. The scripts name
@@ -62,9 +63,9 @@ impl Rig {
         let server = Server::start();
         server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all"]);
         let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
-        let client = Client::builder().url(url).transfer(false).connect().await.expect("a connection");
+        let client = still_builder(&url).connect().await.expect("a connection");
         let ready = client.blocking_queue(TARGET, codec::String);
-        let free = Client::builder().url(server.url()).transfer(false).connect().await.expect("a connection");
+        let free = still_builder(&server).connect().await.expect("a connection");
         let free = free.blocking_queue(TARGET, codec::String);
         Self { server, client, ready, free }
     }

@@ -740,7 +740,9 @@ async fn a_timed_move_is_seen_through() {
 #[tokio::test]
 async fn a_silent_server_is_not_an_empty_list() {
     let server = Server::start();
-    let Queues { ready, .. } = Queues::of_numbers(still_builder(&server).command_timeout(ms(5_000))).await;
+    // A busy machine may stand still for 5 s.
+    let builder = still_builder(&server).command_timeout(ms(15_000));
+    let Queues { ready, .. } = Queues::of_numbers(builder).await;
     assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
     server.cmd(["RPUSH", "q", "1"]);
     server.freeze();

@@ -4,9 +4,9 @@
 use std::time::SystemTime;
 
 use redelay::delayed_queue::Ticket;
-use redelay::{Client, DelayedQueue, codec};
+use redelay::{DelayedQueue, codec};
 use redelay_fixture::{Server, redis, until_async};
-use redelay_support::{CHANNEL, HOUR, ORDERED_LIST, TIMEOUT_SET, still_text_queues};
+use redelay_support::{CHANNEL, HOUR, ORDERED_LIST, TIMEOUT_SET, patient_builder, still_text_queues};
 use tokio_test::{assert_pending, task};
 
 async fn offer(delayed: &DelayedQueue<String>, hours: u32) -> Ticket {
@@ -154,7 +154,7 @@ async fn a_transfer_announces_nothing_to_redisson() {
     offer(&delayed, 1).await;
     delayed.offer_at(&"due".to_owned(), SystemTime::UNIX_EPOCH + HOUR).await.unwrap();
     assert_eq!(channel.heard().len(), 2);
-    let moving = Client::connect(&server.url()).await.expect("a connection");
+    let moving = patient_builder(&server).connect().await.expect("a connection");
     let ready = moving.blocking_queue("q", codec::String);
     let _watch = moving.delayed_queue(&ready);
     assert_eq!(ready.take().await.unwrap(), "due");

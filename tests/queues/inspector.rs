@@ -397,13 +397,14 @@ async fn names_that_look_like_messages_of_a_channel_are_read() {
     }
 }
 
-/// Others add while it reads, and would go on.
+/// Others add while it reads, and would go on. Members of a sorted set may be read again after they have
+/// moved.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_are_read_than_there_were() {
+async fn not_many_more_are_read_than_there_were() {
     const COUNT: usize = 100;
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let client = still_builder(&proxy.url()).connect().await.unwrap();
+    let client = still_builder(&proxy).connect().await.unwrap();
     let inspector = client.inspector();
     let calls =
         || ["llen", "zcard", "zrange"].map(|command| server.command_calls(command)).iter().sum::<u64>();
@@ -415,7 +416,7 @@ async fn no_more_are_read_than_there_were() {
             proxy.hold_replies(true);
             let adding = async {
                 until_async("it has asked", || async { calls() > before }).await;
-                fill(&server, 2 * COUNT, 100);
+                fill(&server, 4 * COUNT, 100);
                 proxy.hold_replies(false);
             };
             let read = soon(inspector.$read("q", None, usize::MAX));
@@ -427,11 +428,11 @@ async fn no_more_are_read_than_there_were() {
         ready: COUNT,
         entries: COUNT,
         quarantine: COUNT,
-        pending: COUNT,
-        schedules: COUNT,
-        dead_letters: COUNT,
-        waiting: COUNT / 2,
-        in_flight: COUNT / 2
+        pending: 2 * COUNT,
+        schedules: 2 * COUNT,
+        dead_letters: 2 * COUNT,
+        waiting: COUNT,
+        in_flight: COUNT
     }
 }
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
-use redelay::{Client, codec};
+use redelay::codec;
 use redelay_fixture::{Server, until_async, until_async_within};
 use redelay_support::{
     CLAIMS, CONTROL, DEAD_MESSAGES, HOUR, JOBS, LEASES, MESSAGES, MINUTE, NOTES, ORDERED_LIST, QUARANTINE,
-    RETRIES, TIMEOUT_SET, ms, still_text_queues,
+    RETRIES, TIMEOUT_SET, ms, patient_builder, still_text_queues,
 };
 
 use super::reads::{Monitor, elements, fill, most, reads};
@@ -70,15 +70,16 @@ async fn no_change_of_long_payloads_has_a_call_without_a_bound() {
     let change = unsettled.remove_all(usize::MAX).boxed();
     is_bounded("unsettled.remove_all", MESSAGES, COUNT / 2, change).await;
     server.cmd(["DEL", MESSAGES, LEASES, RETRIES]);
-    is_bounded("dead_letters.remove_all", DEAD_MESSAGES, 40, dead.remove_all(40).boxed()).await;
+    let change = dead.remove_all(COUNT / 2).boxed();
+    is_bounded("dead_letters.remove_all", DEAD_MESSAGES, COUNT / 2, change).await;
     let change = dead.requeue_all(usize::MAX).boxed();
-    is_bounded("dead_letters.requeue_all", DEAD_MESSAGES, COUNT - 40, change).await;
-    is_bounded("release_all", MESSAGES, COUNT - 40, ready.release_all().boxed()).await;
+    is_bounded("dead_letters.requeue_all", DEAD_MESSAGES, COUNT / 2, change).await;
+    is_bounded("release_all", MESSAGES, COUNT / 2, ready.release_all().boxed()).await;
 
     // A call reads as much of the jobs as of the list. Ten of these jobs are short.
     server.cmd(["FLUSHALL"]);
     let text = |n: usize| if n < 10 { String::new() } else { "x".repeat(BYTES) };
-    let jobs: Vec<_> = (0..60).map(|n| (format!("{n:03}"), text(n))).collect();
+    let jobs: Vec<_> = (0..80).map(|n| (format!("{n:03}"), text(n))).collect();
     let absent = (0..30).map(|n| (format!("absent {n}"), String::new()));
     let short: Vec<_> = jobs[..10].iter().cloned().chain(absent).collect();
     delayed.offer_jobs(jobs.iter().map(|(id, text)| (id, text, HOUR))).await.unwrap();
@@ -87,7 +88,7 @@ async fn no_change_of_long_payloads_has_a_call_without_a_bound() {
         Ok(cancelled.into_iter().filter(|cancelled| cancelled.is_removed()).count())
     };
     is_bounded("cancel_all of short ones", ORDERED_LIST, 10, cancel(&short).boxed()).await;
-    is_bounded("cancel_all of most", JOBS, 49, cancel(&jobs[11..]).boxed()).await;
+    is_bounded("cancel_all of most", JOBS, 69, cancel(&jobs[11..]).boxed()).await;
     is_bounded("cancel_all of one", JOBS, 1, cancel(&jobs[10..11]).boxed()).await;
     assert_eq!(server.get::<usize, _>(["EXISTS", ORDERED_LIST, TIMEOUT_SET, JOBS]), 0);
 }
@@ -150,7 +151,7 @@ async fn long_jobs_are_swept_a_few_at_a_time() {
     // Their entries are gone.
     server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
     let monitor = Monitor::start(&server);
-    let client = Client::builder().url(server.url()).sweep_interval(ms(1000)).connect().await.unwrap();
+    let client = patient_builder(&server).sweep_interval(ms(1000)).connect().await.unwrap();
     let _delayed = client.delayed_queue(&client.blocking_queue("q", codec::String));
     // The next call comes after a hundred times as long as this one took.
     until_async("the first are gone", || async { server.get::<usize, _>(["HLEN", JOBS]) < 64 }).await;
@@ -176,7 +177,7 @@ async fn notes_of_long_jobs_are_swept_a_few_at_a_time() {
     }
     client.shutdown().await;
     let monitor = Monitor::start(&server);
-    let sweeping = Client::builder().url(server.url()).sweep_interval(ms(1000)).connect().await.unwrap();
+    let sweeping = patient_builder(&server).sweep_interval(ms(1000)).connect().await.unwrap();
     let _delayed = sweeping.delayed_queue(&sweeping.blocking_queue("q", codec::String));
     let cursor = || server.get::<Option<String>, _>(["HGET", CONTROL, "notes-at"]);
     // It rests a hundred times as long as its own work takes, up to 30 s: on a busy machine, for each.

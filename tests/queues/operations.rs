@@ -4,10 +4,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use redelay::{Client, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, keys, text, text_queues};
+use redelay_support::{HOUR, keys, patient_builder, still_builder, text, text_queues};
 
 async fn client(server: &Server) -> Client {
-    Client::connect(&server.url()).await.expect("a connection")
+    patient_builder(&server).connect().await.expect("a connection")
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn an_offer_is_taken_when_it_is_due() {
 #[tokio::test]
 async fn the_keys_hold_what_redisson_would_have_written() {
     let server = Server::start();
-    let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    let client = still_builder(&server).connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::String));
     let ticket = delayed.offer(&text("hello"), HOUR).await.unwrap();
     let zset = server.zset("redisson_delay_queue_timeout:{q}");
@@ -344,7 +344,7 @@ async fn everything_can_expire() {
 #[tokio::test]
 async fn a_taker_alone_keeps_its_queue_moving() {
     let server = Server::start();
-    let producer = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    let producer = still_builder(&server).connect().await.unwrap();
     let delayed = producer.delayed_queue(&producer.blocking_queue("q", codec::String));
     delayed.offer(&text("a"), Duration::from_millis(20)).await.unwrap();
     let consumer = client(&server).await;
@@ -368,7 +368,7 @@ async fn destroy_stops_the_moving_and_nothing_else() {
 #[tokio::test]
 async fn names_are_mapped_before_anything_else() {
     let server = Server::start();
-    let client = Client::builder().url(server.url()).name_prefix("app:").connect().await.unwrap();
+    let client = patient_builder(&server).name_prefix("app:").connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
     delayed.offer(&text("later"), HOUR).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{ClientKind, Cluster, Server, until_async};
-use redelay_support::{HOUR, Listener, ms, patient_builder, soon};
+use redelay_support::{HOUR, Listener, ms, patient_builder, soon, still_builder};
 use tokio::task::block_in_place;
 
 /// Writes an overdue entry as Redisson does, and tells nobody.
@@ -74,7 +74,7 @@ async fn an_overdue_entry_is_found_without_an_announcement() {
     assert!(transfers < 12, "{transfers} transfers for three entries");
     assert_eq!(queues[0].0.stats().await.unwrap().stalled_transfers, 2);
     // The client hears at once what another one announces.
-    let other = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    let other = still_builder(&server).connect().await.unwrap();
     soon(other.delayed_queue(&other.blocking_queue("{q}3", codec::Long)).offer(&8, ms(1))).await.unwrap();
     assert_eq!(soon(queues[3].0.take()).await.unwrap(), 8);
     assert_eq!(client.stats().stalled_transfers, 3);

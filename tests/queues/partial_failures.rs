@@ -12,7 +12,8 @@ use redelay_support::{
 
 use super::reads::fill;
 
-/// How many elements each structure of the queue has: at least twice as many as a call handles in a part.
+/// How many elements each structure of the queue has: more than a call handles in three parts. A second part
+/// may be executed before the permissions are lost.
 const COUNT: usize = 5_000;
 
 type Call = for<'a> fn(
@@ -116,9 +117,9 @@ async fn an_error_after_some_parts_says_how_many_were_done() {
     let all: Vec<String> = (0..COUNT).map(|number| format!("{number:016}")).collect();
     for (name, call, count, what) in CASES {
         server.cmd(["FLUSHALL"]);
-        fill(&server, COUNT, 16);
-        // A call removes fewer payloads in a part if any of them may be a job.
+        // A call removes fewer payloads in a part while any of them may be a job: this is the last to go.
         offering.offer("job", HOUR).id("job").header("n", "v").await.unwrap();
+        fill(&server, COUNT, 16);
         let left = || server.get::<usize, _>(*count);
         let before = left();
         proxy.delay(ms(50));

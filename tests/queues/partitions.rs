@@ -5,16 +5,16 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::join_all;
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
-use redelay::{Client, ErrorKind, Worker, codec};
+use redelay::{ErrorKind, Worker, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{ms, soon};
+use redelay_support::{ms, patient_builder, soon};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 #[tokio::test]
 async fn payloads_are_spread_and_taken_from_all_partitions() {
     let server = Server::start();
-    let client = Client::connect(&server.url()).await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let orders = client.partitioned_queue("orders", 4, codec::Long).await.unwrap();
     for value in 0..128 {
         orders.put(&value).await.unwrap();
@@ -54,7 +54,7 @@ async fn takers_of_partitions_that_wait_cost_no_looks() {
     const VALUES: i64 = 50;
     const END: i64 = -1;
     let server = Server::builder().cluster().start();
-    let client = Client::connect(&server.url()).await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let orders = client.partitioned_queue("orders", 16, codec::Long).await.unwrap();
     let takers: Vec<_> = (0..4)
         .map(|_| {
@@ -103,7 +103,7 @@ async fn takers_of_partitions_that_wait_cost_no_looks() {
 #[tokio::test]
 async fn what_has_a_key_is_in_its_partition() {
     let server = Server::start();
-    let client = Client::connect(&server.url()).await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let orders = client.partitioned_queue("orders", 4, codec::Long).await.unwrap();
     for value in 0..5 {
         orders.queue_of("customer-7").put(&value).await.unwrap();
@@ -179,7 +179,7 @@ async fn what_has_a_key_is_in_its_partition() {
 #[tokio::test]
 async fn batches_are_spread_over_the_partitions() {
     let server = Server::start();
-    let client = Client::connect(&server.url()).await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let orders = client.partitioned_queue("orders", 4, codec::Long).await.unwrap();
     assert!(orders.offer_all([]).await.unwrap().is_empty());
     let values: Vec<i64> = (0..64).collect();
@@ -232,7 +232,7 @@ async fn batches_are_spread_over_the_partitions() {
 #[tokio::test]
 async fn workers_and_pauses_are_for_all_partitions() {
     let server = Server::start();
-    let client = Client::connect(&server.url()).await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let orders = client.partitioned_queue("orders", 3, codec::Long).await.unwrap();
     orders.pause().await.unwrap();
     assert!(orders.stats().await.unwrap().is_paused);
@@ -258,7 +258,7 @@ async fn workers_and_pauses_are_for_all_partitions() {
 #[tokio::test]
 async fn numbers_of_partitions_that_cannot_be() {
     let server = Server::start();
-    let client = Client::connect(&server.url()).await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let error = async |name: &str, count| {
         let error = client.partitioned_queue(name, count, codec::Long).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

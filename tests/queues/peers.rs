@@ -1,10 +1,10 @@
 //! Many processes transfer one queue: it costs little more than one.
 
 use futures::future::join_all;
-use redelay::{Client, codec};
+use redelay::codec;
 use redelay_fixture::{Server, until_async};
 
-use redelay_support::ms;
+use redelay_support::{ms, patient_builder};
 
 /// Entries that become due one by one, in a thousandth of a second each.
 const ENTRIES: usize = 1_500;
@@ -13,7 +13,7 @@ const ENTRIES: usize = 1_500;
 async fn sixteen_processes_call_for_each_entry_about_once() {
     let server = Server::start();
     let url = server.url();
-    let clients = join_all((0..16).map(|_| Client::connect(&url))).await;
+    let clients = join_all((0..16).map(|_| patient_builder(&url).connect())).await;
     let queues: Vec<_> = clients
         .iter()
         .map(|client| {

@@ -1,8 +1,8 @@
 //! `Client::pump` moves what is due in queues of any name.
 
-use redelay::{Client, ErrorKind};
+use redelay::ErrorKind;
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{SELDOM, ms, soon, still_builder};
+use redelay_support::{SELDOM, ms, patient_builder, soon, still_builder};
 
 /// What Redisson writes: an id of 16 bytes, the length of the payload, and the payload.
 fn entry(n: u8) -> Vec<u8> {
@@ -23,7 +23,7 @@ async fn a_queue_of_any_name_is_transferred() {
     for (name, tag) in NAMES {
         let server = Server::start();
         // It sweeps at once, and not again during the test.
-        let client = Client::builder().url(server.url()).sweep_interval(SELDOM).connect().await.unwrap();
+        let client = patient_builder(&server).sweep_interval(SELDOM).connect().await.unwrap();
         for n in 1..=3 {
             offer(&server, tag, n);
         }
@@ -41,8 +41,7 @@ async fn a_queue_of_any_name_is_transferred() {
 #[tokio::test]
 async fn what_is_due_is_transferred_once() {
     let server = Server::start();
-    let client =
-        Client::builder().url(server.url()).transfer(false).transfer_batch(2).connect().await.unwrap();
+    let client = still_builder(&server).transfer_batch(2).connect().await.unwrap();
     let pump = client.pump("q");
     soon(pump.transfer()).await.unwrap();
     for n in 1..=9 {

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::redis::{self, FromRedisValue};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, ms, part, soon, still_text_queues};
+use redelay_support::{HOUR, ms, part, patient_builder, soon, still_builder, still_text_queues};
 
 /// The most elements that any command of a call reads.
 const MOST: usize = 10_016;
@@ -195,7 +195,7 @@ async fn no_read_of_a_long_queue_has_a_call_without_a_bound() {
     let count = part().share(90_000);
     let server = Server::start();
     fill(&server, count, 100);
-    let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    let client = still_builder(&server).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
     let absent = ["absent".to_owned(), "neither".to_owned()];
@@ -330,7 +330,7 @@ async fn a_read_without_an_answer_changes_nothing_and_says_so() {
 async fn what_stays_is_read_while_others_change_the_queue() {
     const COUNT: i64 = 12_000;
     let server = Server::start();
-    let client = Client::builder().url(server.url()).connect().await.unwrap();
+    let client = patient_builder(&server).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
     let numbers: Vec<_> = (0..COUNT).collect();

@@ -11,15 +11,19 @@ use redelay_support::{
     HOUR, LEASES, MESSAGES, Queues, RECEIPTS, TARGET, ms, soon, still_builder, still_text_queues, text,
 };
 
-use super::unconfirmed_pops::bytes_sent;
-
 /// An idle receiver gives a sign of life every six seconds, which may come in the middle of a message. So
-/// some are counted, and the cheapest shows what a message costs.
+/// some are counted, and the cheaper ones show what a message costs.
 const MESSAGES_COUNTED: usize = 9;
 
 /// The scripts and the blocking pops since the start.
 fn calls(server: &Server) -> [u64; 2] {
     ["evalsha", "blmove"].map(|command| server.command_calls(command))
+}
+
+/// What most of some equal messages cost, if what comes by itself falls into some of them.
+pub(super) fn usual(mut counts: Vec<u64>) -> u64 {
+    counts.sort_unstable();
+    counts[counts.len() / 4]
 }
 
 /// Lets this number of clients with a receiver each wait for messages that come one after the other. Returns
@@ -33,7 +37,7 @@ async fn costs(receivers: u64) -> [u64; 2] {
         tokio::spawn(acknowledge(receiver));
     }
     let idle = || async { server.blocked_clients() == receivers };
-    let mut least = [u64::MAX; 2];
+    let (mut scripts, mut pops) = (Vec::new(), Vec::new());
     for _ in 0..MESSAGES_COUNTED {
         until_async("all of them wait", idle).await;
         let before = calls(&server);
@@ -42,12 +46,13 @@ async fn costs(receivers: u64) -> [u64; 2] {
         until_async("it is acknowledged", || async { server.get::<usize, _>(["HLEN", MESSAGES]) == 0 }).await;
         until_async("all of them wait again", idle).await;
         let after = calls(&server);
-        least = [0, 1].map(|of| least[of].min(after[of] - before[of]));
+        scripts.push(after[0] - before[0]);
+        pops.push(after[1] - before[1]);
     }
     for (client, ..) in &clients {
         client.shutdown().await;
     }
-    least
+    [scripts, pops].map(usual)
 }
 
 async fn acknowledge(receiver: Receiver<String>) -> redelay::Result<()> {
@@ -134,10 +139,10 @@ async fn large_messages_take_several_calls() {
         held
     };
     let scripts = async |what: &str, work: BoxFuture<'_, ()>| {
-        let (before, sent) = (calls(&server)[0], bytes_sent(&server));
+        let (before, sent) = (calls(&server)[0], server.bytes_sent());
         work.await;
         let scripts = calls(&server)[0] - before;
-        assert!(bytes_sent(&server) - sent < 1 << 20, "{what}");
+        assert!(server.bytes_sent() - sent < 1 << 20, "{what}");
         assert!((3..=2 * LARGE as u64).contains(&scripts), "{what}: {scripts} scripts for {LARGE} MB");
     };
     let held = receive().await;

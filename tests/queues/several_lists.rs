@@ -4,7 +4,7 @@
 use futures::future::join_all;
 use redelay::{BlockingQueue, Client, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, soon};
+use redelay_support::{HOUR, soon, still_builder};
 
 const TAKERS: i64 = 32;
 /// Of each taker.
@@ -24,7 +24,7 @@ fn fill(server: &Server, list: &str, payloads: std::ops::Range<i64>) {
 }
 
 async fn client(server: &Server) -> Client {
-    Client::builder().url(server.url()).transfer(false).connect().await.unwrap()
+    still_builder(&server).connect().await.unwrap()
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn what_is_refused_is_left_to_the_blocking_pop() {
     }
     let keys = ["~q", "~other", "~redelay:popped:{q}"];
     server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "+@all", "allchannels"].into_iter().chain(keys));
-    let client = Client::builder().url(server.url()).transfer(false).credentials("user", "secret");
+    let client = still_builder(&server).credentials("user", "secret");
     let client = client.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     for round in 0..3 {

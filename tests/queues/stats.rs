@@ -5,7 +5,8 @@ use std::time::Duration;
 use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{ClientKind, Proxy, Server, until, until_async};
 use redelay_support::{
-    HOUR, ORDERED_LIST, TIMEOUT_SET, lasting, ms, number_queues, soon, still_number_queues, still_text_queues,
+    HOUR, ORDERED_LIST, TIMEOUT_SET, lasting, ms, number_queues, patient_builder, soon, still_number_queues,
+    still_text_queues,
 };
 use tokio_test::{assert_pending, task};
 
@@ -72,8 +73,7 @@ async fn what_is_moved_is_counted_for_queue_and_client() {
 #[tokio::test]
 async fn looking_at_a_quiet_queue_is_an_empty_wake_up() {
     let server = Server::start();
-    let client =
-        Client::builder().url(server.url()).sweep_interval(Duration::from_secs(1)).connect().await.unwrap();
+    let client = patient_builder(&server).sweep_interval(Duration::from_secs(1)).connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     until_async("sweeps", || async { delayed.stats().await.unwrap().empty_transfers >= 2 }).await;
     let stats = delayed.stats().await.unwrap();

@@ -1,9 +1,9 @@
 //! What dead processes had popped is requeued or removed, pop by pop or all of it.
 
 use redelay::admin::PopKind;
-use redelay::{Client, ErrorKind, codec};
+use redelay::{ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, TIMEOUT_SET, soon, still_text_queues};
+use redelay_support::{HOUR, TIMEOUT_SET, soon, still_builder, still_text_queues};
 
 /// What a process leaves if it dies before it confirms this pop.
 fn leave(server: &Server, id: &str, kind: &str, popped: &[&[u8]]) {
@@ -75,7 +75,7 @@ async fn a_requeue_whose_reply_is_lost_is_done_once() {
 
     leave(&server, "2", "LPOP", &[b"b"]);
     let proxy = Proxy::start(server.port());
-    let client = Client::builder().url(proxy.url()).transfer(false).connect().await.unwrap();
+    let client = still_builder(&proxy).connect().await.unwrap();
     let unconfirmed = client.blocking_queue("q", codec::String).unconfirmed_pops(HOUR);
     let pop = unconfirmed.read(None, 1).await.unwrap().remove(0);
     proxy.hold_replies(true);
@@ -131,12 +131,6 @@ async fn what_is_no_copy_is_left_alone() {
     assert_eq!(server.list("q").concat(), b"ab");
 }
 
-pub(super) fn bytes_sent(server: &Server) -> u64 {
-    let info = server.info("stats");
-    let line = info.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
-    line.expect("a line").trim().parse().expect("a number")
-}
-
 /// To requeue or remove them, the client needs no payload.
 #[tokio::test]
 async fn payloads_stay_on_the_server() {
@@ -144,11 +138,11 @@ async fn payloads_stay_on_the_server() {
     let (_client, ready, _delayed) = still_text_queues(&server).await;
     let payload = vec![b'x'; 1_000_000];
     leave(&server, "1", "LPOP", &[&payload]);
-    let before = bytes_sent(&server);
+    let before = server.bytes_sent();
     assert_eq!(ready.unconfirmed_pops(HOUR).requeue_all(usize::MAX).await.unwrap(), 1);
     leave(&server, "1", "LPOP", &[&payload]);
     assert_eq!(ready.unconfirmed_pops(HOUR).remove_all(usize::MAX).await.unwrap(), 1);
-    let bytes = bytes_sent(&server) - before;
+    let bytes = server.bytes_sent() - before;
     assert!(bytes < 100_000, "the server sent {bytes} bytes");
 }
 
@@ -158,7 +152,7 @@ async fn an_error_after_others_were_requeued_says_so() {
     let server = Server::start();
     server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all", "-rpush"]);
     let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
-    let client = Client::builder().url(url).transfer(false).connect().await.unwrap();
+    let client = still_builder(&url).connect().await.unwrap();
     let unconfirmed = client.blocking_queue("q", codec::String).unconfirmed_pops(HOUR);
     leave(&server, "2", "RPOP", &[b"y"]);
     let error = unconfirmed.requeue_all(usize::MAX).await.unwrap_err();

@@ -250,7 +250,7 @@ impl Many {
 }
 
 async fn client(server: &Server) -> Client {
-    Client::connect(&server.url()).await.unwrap()
+    patient_builder(&server).connect().await.unwrap()
 }
 
 #[tokio::test]

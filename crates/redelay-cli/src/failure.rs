@@ -76,7 +76,7 @@ impl From<Error> for Failure {
             ErrorKind::Invalid => Self::Usage(text),
             ErrorKind::Credentials => Self::Refused(text),
             ErrorKind::UnsupportedServer => Self::TooOld(text),
-            ErrorKind::Refused => match missing_right(&text) {
+            ErrorKind::Refused => match missing_permission(&text) {
                 Some(right) => Self::Refused(format!("{text}; the missing permission: {right}")),
                 None => Self::Negative(text),
             },
@@ -98,7 +98,7 @@ impl From<Error> for Failure {
 const KEYS: &str = "~*, or a pattern of the keys";
 
 /// What `ACL SETUSER` has to grant, by the server's words.
-pub(crate) fn missing_right(text: &str) -> Option<String> {
+pub(crate) fn missing_permission(text: &str) -> Option<String> {
     // In a script, the server does not name it. Behind its words, the library names the commands of the line
     // that was refused.
     if let Some((_, rest)) = text.split_once("executing the script can't run this command") {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_missing_right_is_named() {
+    fn the_missing_permission_is_named() {
         for (text, right) in [
             ("it failed: NOPERM User looks has no permissions to run the 'scan' command", Some("+scan")),
             (
@@ -157,7 +157,7 @@ mod tests {
             ),
             ("WRONGTYPE", None),
         ] {
-            assert_eq!(missing_right(text).as_deref(), right, "{text}");
+            assert_eq!(missing_permission(text).as_deref(), right, "{text}");
         }
     }
 

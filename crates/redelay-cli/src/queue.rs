@@ -7,7 +7,7 @@ use redelay::inspector::{Overview, Unknown};
 use serde::Serialize;
 
 use crate::escape;
-use crate::failure::missing_right;
+use crate::failure::missing_permission;
 use crate::human;
 use crate::payload::{Codec, Reader, UNKNOWN, hex};
 use crate::state::{State, is_silence};
@@ -220,7 +220,7 @@ pub(crate) fn refusals(queue: &Overview, reader: &Reader) -> Vec<String> {
 
 /// What the server has refused to say, and the permission that the user lacks.
 pub(crate) fn refusal(unknown: &Unknown) -> String {
-    let right = unknown.permission.clone().or_else(|| missing_right(&unknown.why));
+    let right = unknown.permission.clone().or_else(|| missing_permission(&unknown.why));
     let right = right.map(|right| format!(" (the missing permission: {right})")).unwrap_or_default();
     if is_silence(unknown) {
         return format!("no answer: {}{right}", unknown.why);

@@ -76,7 +76,7 @@ impl Wanted {
 /// Why the keys of a server were not searched.
 ///
 /// # Errors
-/// The failure, if it will not get better by itself: a right is missing.
+/// The failure, if it will not get better by itself: a permission is missing.
 pub(crate) fn not_searched(queues: &Queues) -> Result<Option<String>, Failure> {
     let unknown = queues.unknown();
     let not_searched = |unknown: &&Unknown| is_silence(unknown) || unknown.what == "keys";

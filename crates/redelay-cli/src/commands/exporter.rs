@@ -70,7 +70,7 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
         last: Last::default(),
     });
     let (found, not_searched) = find(&session.inspector, &wanted, most).await?;
-    // A right that every look needs is named at once.
+    // A permission that every look needs is named at once.
     if let Err(error) = session.inspector.overview(&found.names.iter().collect::<Vec<_>>()).await {
         out.note(&Failure::passes(error)?);
         exporter.is_failing.store(true, Ordering::Relaxed);

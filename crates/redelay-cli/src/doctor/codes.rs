@@ -64,11 +64,11 @@ macro_rules! rows {
 rows! {
     Q01 Error 2 "no client transfers",
         "the head has been due for 1 s or more, and `PUBSUB NUMSUB` is 0",
-        "Start a service that holds the delayed queue. Now: `redelay pump --once QUEUE`. From now on: `redelay pump QUEUE`. If its name in Java is in braces, give it with these",
+        "Start a service that holds the delayed queue. Now: `redelay pump --once QUEUE`. From now on: `redelay pump QUEUE`. If the name in Java is in braces, write the braces, too",
         hides [Q03];
     Q02 Error 3 "stands still",
         "processes are subscribed, and the head is overdue and the same in three looks within 6 s",
-        "Redisson loses a wake-up now and then. Now: `redelay pump --once QUEUE`. From now on: `redelay pump QUEUE`. If its name in Java is in braces, give it with these",
+        "Redisson loses a wake-up now and then. Now: `redelay pump --once QUEUE`. From now on: `redelay pump QUEUE`. If the name in Java is in braces, write the braces, too",
         hides [Q03];
     Q03 Warning 2 "many entries are overdue",
         "more than 1,000 entries are due, and the head moves",

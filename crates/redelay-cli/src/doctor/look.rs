@@ -3,7 +3,7 @@
 use redelay::codec::detect::Verdict;
 use redelay::inspector::{Details, Orphans, Overview, QueueKey, Unknown};
 
-use crate::failure::missing_right;
+use crate::failure::missing_permission;
 
 use super::codes::Code;
 use super::walk::Walk;
@@ -48,7 +48,7 @@ pub(crate) struct Refused {
 impl Refused {
     /// `None` for a key of another type, which is a finding itself.
     pub(crate) fn new(what: &str, why: &str) -> Option<Self> {
-        let refused = Self { code: depends_on(what), why: why.to_owned(), right: missing_right(why) };
+        let refused = Self { code: depends_on(what), why: why.to_owned(), right: missing_permission(why) };
         (!why.contains("WRONGTYPE")).then_some(refused)
     }
 

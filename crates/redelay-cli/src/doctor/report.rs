@@ -239,7 +239,7 @@ mod tests {
         let (fix, commands) = of_queue(b"refunds", Finding::new(Code::Q02, "")).fix().unwrap();
         assert_eq!(
             fix,
-            "Redisson loses a wake-up now and then. Now: redelay pump --once refunds. From now on: redelay pump refunds. If its name in Java is in braces, give it with these"
+            "Redisson loses a wake-up now and then. Now: redelay pump --once refunds. From now on: redelay pump refunds. If the name in Java is in braces, write the braces, too"
         );
         assert_eq!(commands, ["redelay pump --once refunds", "redelay pump refunds"]);
         let keys = vec![b"redelay:control:{q}".to_vec(), b"\xffKEYS it's".to_vec()];

@@ -231,13 +231,6 @@ fn top_costs_as_much_as_ls_and_then_less() {
     assert!(reads <= QUEUES as u64, "codecs are read of what is in sight: {executed:?}");
 }
 
-/// The bytes that the server has sent.
-fn sent(server: &Server) -> u64 {
-    let stats = server.info("stats");
-    let sent = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
-    sent.and_then(|sent| sent.trim().parse().ok()).expect("a number")
-}
-
 #[test]
 fn long_payloads_are_not_read_to_know_the_codec() {
     const LONG: usize = 1_000_000;
@@ -249,17 +242,17 @@ fn long_payloads_are_not_read_to_know_the_codec() {
             redis.call('ZADD', 'redisson_delay_queue_timeout:{q}', 4102444800000, entry)
         end";
     server.cmd(["EVAL", fill, "0", &LONG.to_string()]);
-    let before = sent(&server);
+    let before = server.bytes_sent();
     assert_eq!(redelay(&server, ["ls", "--json"]).json().len(), 1);
     // The head of the pending entries is read for its time, too.
-    let of_long = sent(&server) - before;
+    let of_long = server.bytes_sent() - before;
     assert!(of_long < 4 * LONG as u64, "{of_long}");
     // The first ones are short.
     server.cmd(["LPUSH", "q", "short"]);
     server.cmd(["ZADD", "redisson_delay_queue_timeout:{q}", "1", "\x01x\x01\0\0\0\0\0\0\x007"]);
-    let before = sent(&server);
+    let before = server.bytes_sent();
     assert_eq!(redelay(&server, ["ls", "--json"]).json().len(), 1);
-    let behind_short = sent(&server) - before;
+    let behind_short = server.bytes_sent() - before;
     assert!(behind_short < 5 * LONG as u64, "{behind_short}");
 }
 

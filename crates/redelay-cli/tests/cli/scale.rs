@@ -39,7 +39,7 @@ fn work(server: &Server, words: &[&str]) -> (String, Work) {
     let work = Work {
         scans: server.command_calls("scan"),
         commands: number("total_commands_processed"),
-        sent: number("total_net_output_bytes"),
+        sent: server.bytes_sent(),
     };
     println!("{words:?}: {work:?}");
     (out, work)

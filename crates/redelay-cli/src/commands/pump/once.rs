@@ -56,7 +56,9 @@ pub(crate) async fn run(
             }
         }
         if let Err(error) = end {
-            if !matches!(error.kind(), ErrorKind::Refused | ErrorKind::Invalid) {
+            // Unknown, if others of the queue were moved before it. A server that is away ends it with the next.
+            let kinds = [ErrorKind::Refused, ErrorKind::Invalid, ErrorKind::OutcomeUnknown];
+            if !kinds.contains(&error.kind()) {
                 return Err(error.into());
             }
             // The others are moved nevertheless.

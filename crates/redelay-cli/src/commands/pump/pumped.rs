@@ -14,7 +14,7 @@ use super::health::Report;
 use super::twins::{BATCH, look, unclear};
 use crate::connect::Session;
 use crate::escape;
-use crate::failure::{Failure, missing_right};
+use crate::failure::{Failure, missing_permission};
 use crate::human;
 use crate::out::Out;
 use crate::queue::Name;
@@ -191,11 +191,11 @@ impl<'a> Pumped<'a> {
     /// Says which transfers fail, which schedules do not run, and which entries could not be read.
     ///
     /// # Errors
-    /// A right without which no queue can be transferred for.
+    /// A permission without which no queue can be transferred for.
     pub(crate) fn check(&mut self) -> Result<(), Failure> {
         if let Some(LastError { message, .. }) = self.client.stats().last_error {
             if message.starts_with("SUBSCRIBE")
-                && let Some(right) = missing_right(&message)
+                && let Some(right) = missing_permission(&message)
             {
                 return Err(Failure::Refused(format!("{message}; the missing permission: {right}")));
             }
@@ -212,7 +212,7 @@ impl<'a> Pumped<'a> {
                 && !queue.is_failing
             {
                 let message = failure.message;
-                match missing_right(&message) {
+                match missing_permission(&message) {
                     // One of a command, and not of a key.
                     Some(right) if right.starts_with('+') => {
                         return Err(Failure::Refused(format!("{message}; the missing permission: {right}")));
