@@ -1,6 +1,7 @@
 //! The commands behind the pops. The pops task awaits each of these futures until it ends.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -345,12 +346,21 @@ impl Return {
         }
     }
 
-    /// Retries until all payloads are back: they are nowhere else.
-    pub(super) async fn finish(mut self) {
-        let mut attempt = 0;
+    /// Retries until all payloads are back: they are nowhere else. When `stop` is cancelled, and when
+    /// `shutdown` is, little time is left. So the pauses begin anew.
+    pub(super) async fn finish(mut self, stop: CancellationToken, shutdown: CancellationToken) {
+        let (mut attempt, mut end, mut ends) = (0, Some(stop), Some(shutdown).into_iter());
         while !self.chunks.is_empty() {
-            sleep(pause_after(attempt)).await;
-            attempt += 1;
+            let hurries = async {
+                match &end {
+                    Some(end) => end.cancelled().await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                () = sleep(pause_after(attempt)) => attempt += 1,
+                () = hurries => (attempt, end) = (0, ends.next()),
+            }
             if let Err(OpError::Closed) = self.return_to_list().await {
                 return;
             }

@@ -245,8 +245,9 @@ impl Task {
                 Some(kind)
             }
             Completed::FirstReturn { kind, keys, way_back } => {
+                let (stop, shutdown) = (self.stop.clone(), self.shutdown.clone());
                 self.running.push(Box::pin(async move {
-                    way_back.finish().await;
+                    way_back.finish(stop, shutdown).await;
                     Completed::Other
                 }));
                 self.kinds.get_mut(&kind)?.dispatcher.on_returned(&keys);

@@ -6,7 +6,8 @@ use futures::stream::StreamExt;
 use redelay::{BlockingQueue, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    Boxed, HOUR, MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, pending, soon, text_queues, woken,
+    Boxed, HOUR, MINUTE, ORDERED_LIST, Queues, TIMEOUT_SET, builder, ms, pending, soon, still_builder,
+    text_queues, woken,
 };
 use tokio_test::task::{self};
 use tokio_test::{assert_pending, assert_ready};
@@ -269,6 +270,25 @@ async fn long_payloads_come_back_a_few_at_a_time() {
     let calls = server.command_calls("set") - before;
     assert!(calls >= 6, "{calls} calls for 6.4 MB");
     assert!(ready.read_all().await.unwrap() == values);
+}
+
+/// A return that was refused waits for up to a second, which is longer than a shutdown with this timeout
+/// waits for it.
+#[tokio::test]
+async fn a_shutdown_cuts_the_pauses_of_a_return_short() {
+    let server = Server::start();
+    let builder = still_builder(&server).command_timeout(ms(400));
+    let Queues { client, ready, .. } = Queues::of_texts(builder).await;
+    server.cmd(["RPUSH", "q", "payload"]);
+    let mut take = pending(async move { ready.take().await });
+    woken(&mut take).await;
+    server.cmd(["ACL", "SETUSER", "default", "-lpush"]);
+    let before = server.command_calls("evalsha");
+    drop(take);
+    until_async("it was refused often", || async { server.command_calls("evalsha") >= before + 9 }).await;
+    server.cmd(["ACL", "SETUSER", "default", "+lpush"]);
+    client.shutdown().await;
+    assert_eq!(server.list("q"), [b"payload"]);
 }
 
 /// The usual `select!` of a busy channel and a take. Other takers of the client are served all the same.
