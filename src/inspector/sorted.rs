@@ -66,8 +66,8 @@ impl Look {
             Some(other) => return Err(self.foreign(&other)),
         };
         let (mut members, mut size) = (Vec::new(), PageSize::new());
-        // Others may add faster than this reads. What moves behind what was read comes again, and must take no
-        // other's place.
+        // Others may add faster than this reads. What moves behind what was read comes again, and must take
+        // no other's place.
         let most = if max > size.of(max) { self.cardinality(set).await?.saturating_mul(2) } else { max };
         let end = max.min(most);
         while members.len() < end {

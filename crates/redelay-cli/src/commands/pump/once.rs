@@ -56,7 +56,8 @@ pub(crate) async fn run(
             }
         }
         if let Err(error) = end {
-            // Unknown, if others of the queue were moved before it. A server that is away ends it with the next.
+            // Unknown, if others of the queue were moved before it. A server that is away ends it with the
+            // next queue.
             let kinds = [ErrorKind::Refused, ErrorKind::Invalid, ErrorKind::OutcomeUnknown];
             if !kinds.contains(&error.kind()) {
                 return Err(error.into());
