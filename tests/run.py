@@ -56,6 +56,7 @@ NOT_ON_A_CLUSTER = {
         "long_lists", "long_payloads", "message_costs", "reads", "rebuilt_lists", "scale", "transfer_script",
         "inspector::the_queues_of_a_cluster", "inspector::what_happens_in_a_cluster_is_heard_once",
         "overdue::queues_in_many_slots_are_all_looked_at", "overdue::a_silent_master_delays_no_look_at_others",
+        "partial_failures",
     ],
 }
 # Modules about the client or the command, whichever server answers: what the servers themselves do is in `scripts`, and in the

@@ -210,8 +210,7 @@ impl Session {
 }
 
 /// The first ones of these, if there are so many: up to `most`, and no page behind one that has a long one.
-/// Their lengths are known only when they are read. So it begins with one, and each page has up to three
-/// times as many as were read before it.
+/// Their lengths are known only when they are read. So it begins with one, and then doubles what it has.
 pub(crate) async fn some_of<T>(
     read: impl AsyncFn(Option<Cursor>, usize) -> redelay::Result<Vec<T>>,
     length: impl Fn(&T) -> usize,
@@ -224,7 +223,7 @@ where
     let most = there.map_or(most, |there| most.min(there as usize));
     let mut some: Vec<T> = Vec::new();
     while some.len() < most {
-        let count = (3 * some.len()).clamp(1, most - some.len());
+        let count = (some.len() + 1).min(most - some.len());
         let page = read(some.last().map(Cursor::from), count).await?;
         let is_end = page.len() < count || page.iter().any(|one| length(one) > SHORT);
         some.extend(page);
@@ -382,13 +381,13 @@ mod tests {
     async fn nothing_is_read_behind_a_page_with_a_long_payload() {
         let long = SHORT + 1;
         for (lengths, there, counts) in [
-            (&[SHORT; 20][..], None, &[1, 3, 6][..]),
-            (&[SHORT; 20], Some(4), &[1, 3]),
-            (&[SHORT; 2], None, &[1, 3]),
+            (&[SHORT; 20][..], None, &[1, 2, 4, 3][..]),
+            (&[SHORT; 20], Some(4), &[1, 2, 1]),
+            (&[SHORT; 2], None, &[1, 2]),
             (&[SHORT; 2], Some(0), &[]),
             (&[long; 20], Some(20), &[1]),
-            (&[1, long, long, long, 1], None, &[1, 3]),
-            (&[1, 1, 1, 1, long, 1, 1, 1], None, &[1, 3, 6]),
+            (&[1, long, long, long, 1], None, &[1, 2]),
+            (&[1, 1, 1, 1, long, 1, 1, 1], None, &[1, 2, 4]),
         ] {
             let payloads: Vec<_> = lengths.iter().copied().map(Payload).collect();
             let asked = RefCell::new(Vec::new());
