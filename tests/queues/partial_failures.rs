@@ -117,8 +117,8 @@ async fn an_error_after_some_parts_says_how_many_were_done() {
     let all: Vec<String> = (0..COUNT).map(|number| format!("{number:016}")).collect();
     for (name, call, count, what) in CASES {
         server.cmd(["FLUSHALL"]);
-        // A call removes fewer payloads in a part while any of them may be a job. One of these is the last to go,
-        // wherever it begins.
+        // A call removes fewer payloads in a part while any of them may be a job. One of these is the last to
+        // go, wherever it begins.
         offering.offer("job", HOUR).id("first").header("n", "v").await.unwrap();
         fill(&server, COUNT, 16);
         offering.offer("job", HOUR).id("last").header("n", "v").await.unwrap();
