@@ -23,7 +23,7 @@ const BACK: usize = 1_000;
 /// How many elements may be taken while an element is looked for, and how often it is looked for.
 const TAKEN: usize = 64;
 const TRIES: usize = 3;
-/// Up to so many items are read one by one.
+/// The most items that are read one by one.
 const FEW: usize = 10;
 
 /// An element that may consist of several items of the list.

@@ -135,7 +135,8 @@ impl Look {
         self.page(left, count, range).await
     }
 
-    /// Up to `count` of the members that are left, by the command that reads so many of them at an index.
+    /// Reads up to `count` of the members that are left. `range` makes the command that reads a number of
+    /// them from an index on.
     /// The client library takes a reply of four strings for a message of a channel if the first one is
     /// `unsubscribe` or the like, so two members are read one by one: the last one first, as in a list.
     async fn page(&self, left: usize, count: usize, range: impl Fn(usize, usize) -> Command) -> Result<Page> {

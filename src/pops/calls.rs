@@ -346,10 +346,11 @@ impl Return {
         }
     }
 
-    /// Retries until all payloads are back: they are nowhere else. When `stop` is cancelled, and when
-    /// `shutdown` is, little time is left. So the pauses begin anew.
+    /// Retries until all payloads are back: they are nowhere else. When `stop` is cancelled, and again when
+    /// `shutdown` is, it retries at once, because the time that is left may be shorter than a pause.
     pub(super) async fn finish(mut self, stop: CancellationToken, shutdown: CancellationToken) {
-        let (mut attempt, mut end, mut ends) = (0, Some(stop), Some(shutdown).into_iter());
+        let mut ends = [stop, shutdown].into_iter();
+        let (mut attempt, mut end) = (0, ends.next());
         while !self.chunks.is_empty() {
             let hurries = async {
                 match &end {

@@ -144,7 +144,7 @@ async fn plays() {
         looks.pop_front();
         looks.push_back(Instant::now());
     }
-    // Whoever is held up hears nothing in time.
+    // A client that gets no processor time hears announcements late.
     let is_held_up = looks[0].elapsed() > OVERDUE || looks[0] == started;
     let what = if is_held_up { "it was held up" } else { STALLED };
     println!("{what} {:?} after its start: {:?}", started.elapsed(), client.stats());

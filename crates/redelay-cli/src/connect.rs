@@ -209,7 +209,7 @@ impl Session {
     }
 }
 
-/// The first ones of these, if there are so many: up to `most`, and no page behind one that has a long one.
+/// Reads the first `most` of these, or fewer: it reads no further page after one that has a long one.
 /// Their lengths are known only when they are read. So it begins with one, and then doubles what it has.
 pub(crate) async fn some_of<T>(
     read: impl AsyncFn(Option<Cursor>, usize) -> redelay::Result<Vec<T>>,

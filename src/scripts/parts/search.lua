@@ -4,8 +4,8 @@ local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 local SEARCHED = 10000 -- elements that one call searches
 local SEARCHED_BYTES = 4194304 -- and their bytes, unless they are longer than those before
 
--- LSET walks to each element from the nearer end of the list: so many elements in about 20 ms. The scan that
--- follows takes as long as some hundred of these walks.
+-- LSET walks to each element from the nearer end of the list. It passes this many elements in about 20 ms. A
+-- call marks at least FEW, because the scan that follows takes as long as some hundred walks.
 local WALKED, FEW = 4e8, 500
 
 -- Shows the elements to `look` with their positions, and their distances from the nearer end, from one on
@@ -36,7 +36,7 @@ local function search(at, look)
     return at < 0 and -1 or at + math.floor(math.min(CHUNK, searched / 2))
 end
 
--- Whether it takes long to remove so many elements at this distance.
+-- Whether marking this many elements at this distance takes longer than that.
 local function are_far(count, distance)
     return count >= FEW and count * distance > WALKED
 end

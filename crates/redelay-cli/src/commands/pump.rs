@@ -31,7 +31,7 @@ use twins::BATCH;
 /// How often it looks whether transfers fail.
 const CHECKS_EVERY: Duration = Duration::from_secs(1);
 
-/// The longest name of which an announcement is heard. Whoever may publish may make up names.
+/// The longest name in an announcement, in bytes. A user who may only publish can invent names.
 const LONGEST: usize = 4096;
 
 /// What it says of itself on its first line.

@@ -16,7 +16,7 @@ use super::look::Refused;
 const CLOCKS: f64 = 50.0;
 /// This number of cached scripts is too many. Valkey keeps no more of those that `EVAL` has sent.
 const SCRIPTS: u64 = 500;
-/// A server that closes idle connections no sooner than this closes none that is tested every 30 s.
+/// Clients test an idle connection after 30 s. A server with at least this timeout never closes it.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// What is wrong with a server.

@@ -163,7 +163,7 @@ fn a_queue_is_left_when_the_other_one_is_found_in_use() {
     assert_eq!(program.output().matches("is left out").count(), 1, "{}", program.output());
 }
 
-/// Whoever may publish makes them up.
+/// A user who may only publish can invent them.
 #[test]
 fn announced_names_without_a_queue_take_no_place() {
     let server = Server::start();
