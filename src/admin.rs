@@ -46,6 +46,7 @@ mod unconfirmed_pops;
 mod unsettled;
 
 pub use crate::receiver::MessageId;
+pub use crate::wire::letter::DeadReason;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use pump::Pump;
 pub use quarantine::{Quarantine, Quarantined};

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-pub use crate::queue::{AsValue, QueueKeys};
+pub use crate::queue::{AsValue, KeyNames};
 pub use limits::RateLimit;
 pub use stream::PayloadStream;
 
@@ -152,8 +152,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[must_use]
-    pub fn keys(&self) -> QueueKeys {
-        QueueKeys::new(&self.queue.keys)
+    pub fn keys(&self) -> KeyNames {
+        KeyNames::new(&self.queue.keys)
     }
 
     fn target(&self) -> Bytes {

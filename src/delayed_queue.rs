@@ -39,7 +39,7 @@ pub use schedule::{Schedule, Schedules, StoredSchedule};
 pub use ticket::Ticket;
 
 use crate::codec::Codec;
-use crate::queue::{Queue, QueueKeys};
+use crate::queue::{KeyNames, Queue};
 use crate::transfer::Watch;
 use batcher::Batcher;
 use canceller::Canceller;
@@ -163,8 +163,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     #[must_use]
-    pub fn keys(&self) -> QueueKeys {
-        QueueKeys::new(&self.queue.keys)
+    pub fn keys(&self) -> KeyNames {
+        KeyNames::new(&self.queue.keys)
     }
 
     /// Stops transferring for this handle and its clones, and waits until that has stopped. Pending entries

@@ -303,8 +303,8 @@ impl<T> Delivery<T> {
     }
 
     /// When the job was offered, by the server's clock; `None` if it has no [`job_id`](Self::job_id). If
-    /// the job was replaced, the time of the replacing offer;
-    /// [`PendingJob::offered`](crate::delayed_queue::PendingJob) is that of the first one.
+    /// the job was replaced, that of the replacing offer;
+    /// [`PendingJob::first_offered`](crate::delayed_queue::PendingJob) is that of the first one.
     ///
     /// # Examples
     /// ```no_run

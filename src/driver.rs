@@ -13,9 +13,10 @@
 //! | the caller is no longer polled, and not dropped either | the task polls its future when another caller comes, and after two looks at the latest |
 //! | the caller waits for longer than that | the same |
 //! | the caller runs in another runtime, or moves there | the task polls its future: the timers in it belong to its runtime |
-//! | the future panics | it is dropped, and callers get the end of their channels |
+//! | the future panics | it is dropped, callers get the end of their channels, and `on_panic` the text |
 //! | the task is dropped with its runtime | its future is dropped with it |
 
+use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -45,7 +46,11 @@ struct Shared {
     /// afterwards. If neither does, the driving caller was woken, or the task if no caller drives.
     is_woken: AtomicBool,
     state: Mutex<State>,
+    on_panic: OnPanic,
 }
+
+/// Hears what a panic says.
+type OnPanic = Box<dyn Fn(&(dyn Any + Send)) + Send + Sync>;
 
 /// They decide who drives, and nothing else. So callers of several threads need no lock as long as nobody
 /// does.
@@ -85,6 +90,7 @@ impl Driver {
     pub(crate) fn new(
         future: impl Future<Output = ()> + Send + 'static,
         look: Duration,
+        on_panic: impl Fn(&(dyn Any + Send)) + Send + Sync + 'static,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let shared = Arc::new(Shared {
             callers: Callers::default(),
@@ -98,6 +104,7 @@ impl Driver {
                 task: None,
                 runtime: None,
             }),
+            on_panic: Box::new(on_panic),
         });
         let ends = EndOnDrop(shared.clone());
         let task = async move {
@@ -391,7 +398,9 @@ impl Shared {
                 driving.into_iter().for_each(Waker::wake);
             }
         }
-        drop(over);
+        if let Some(Err(panic)) = over {
+            (self.on_panic)(&*panic);
+        }
     }
 }
 

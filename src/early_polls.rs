@@ -18,6 +18,7 @@ use crate::outbox::{Held, Outbox};
 use crate::pacing::{self, pause_after};
 use crate::scripts;
 use crate::telemetry::events;
+use crate::unreturned::Unreturned;
 use crate::upkeep::OnHead;
 use crate::wire::entry;
 use crate::wire::keys::Keys;
@@ -202,7 +203,12 @@ impl Polled {
 
     /// Retries until it is done, because no other task has these entries. The last entry comes first: each
     /// one is put in front of the list.
-    async fn return_to_queue(self, conn: Conn, on_head: OnHead) {
+    fn return_to_queue(self, conn: Conn, on_head: OnHead) -> impl Future<Output = ()> + Send {
+        let unreturned = Unreturned::new(&conn, self.keys.clone(), self.entries.len());
+        self.return_all(conn, on_head, unreturned)
+    }
+
+    async fn return_all(self, conn: Conn, on_head: OnHead, mut unreturned: Unreturned) {
         let mut failing = false;
         for part in scripts::in_parts(&self.entries, CALL, |entry| entry.bytes.len()).rev() {
             let conn = conn.for_long(part.iter().map(|entry| entry.bytes.len()).sum());
@@ -226,6 +232,7 @@ impl Polled {
                         if let Ok(Some(head)) = head.into_optional_score() {
                             on_head(&self.keys, head);
                         }
+                        unreturned.are_back(part.len());
                         break;
                     }
                     Err(OpError::Closed) => return,

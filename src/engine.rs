@@ -56,7 +56,7 @@ pub(crate) struct Engine {
     map_name: NameMapper,
     pub(crate) max_payload: usize,
     /// Whether the user's permissions have been looked at.
-    checked: AtomicBool,
+    checked: Arc<AtomicBool>,
     /// Cancelled when the connections are closed.
     stopped: CancellationToken,
     _stop_on_drop: DropGuard,
@@ -98,7 +98,7 @@ impl Engine {
             transfer_settings: settings.transfer,
             map_name: settings.map_name,
             max_payload: settings.max_payload,
-            checked: AtomicBool::new(false),
+            checked: Arc::default(),
             _stop_on_drop: stop.clone().drop_guard(),
             at_stop,
             stopped,
@@ -138,7 +138,7 @@ impl Engine {
         if self.checked.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (conn, keys) = (self.conn.of(keys), keys.clone());
+        let (conn, keys, checked) = (self.conn.of(keys), keys.clone(), self.checked.clone());
         self.conn.runtime().spawn(async move {
             let (offered, returned, rebuild) = (keys.offered(), keys.returned(), keys.rebuild());
             let names = [
@@ -156,6 +156,10 @@ impl Engine {
             ];
             let call = scripts::PERMISSIONS.on(&[]).args(names.map(Bytes::clone));
             let missing = call.run_once(&conn).await.and_then(|reply| Ok(reply.into_strings()?));
+            if let Err(OpError::NotExecuted(_) | OpError::Unknown(_)) = missing {
+                // Nothing was learned, so the next queue looks.
+                checked.store(false, Ordering::Relaxed);
+            }
             let missing = missing.unwrap_or_default();
             if !missing.is_empty() {
                 let missing: Vec<_> = missing.iter().map(|part| String::from_utf8_lossy(part)).collect();

@@ -231,6 +231,7 @@ mod claims;
 mod conn;
 mod schedules;
 mod scripts;
+mod unreturned;
 mod wire;
 // Shared by all of the above.
 mod driver;

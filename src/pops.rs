@@ -104,7 +104,10 @@ impl Pops {
             shutdown,
             stopped.clone().drop_guard(),
         );
-        let (driver, task) = Driver::new(task.run(), driver::LOOK);
+        let counters = conn.counters().clone();
+        let (driver, task) = Driver::new(task.run(), driver::LOOK, move |panic| {
+            counters.panicked("the task of takes has ended after a panic", panic);
+        });
         let pops = Self {
             conn,
             driver,

@@ -9,7 +9,7 @@ mod value;
 use std::fmt;
 use std::sync::Arc;
 
-pub use keys::QueueKeys;
+pub use keys::KeyNames;
 pub(crate) use op::Op;
 pub(crate) use pages::are_few;
 pub use value::AsValue;

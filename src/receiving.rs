@@ -46,7 +46,7 @@ use crate::announcements::{Announced, Following};
 use crate::conn::OpError;
 use crate::driver::{Caller, Driver, LOOK, poll_answer};
 use crate::engine::Engine;
-use crate::telemetry::events::Span;
+use crate::telemetry::events::{self, Span};
 use crate::telemetry::{QueueCounters, Taker};
 use crate::wire::keys::Keys;
 pub(crate) use call::Settings;
@@ -87,7 +87,12 @@ impl Receiving {
             announced,
             in_flight,
         );
-        let (driver, task) = Driver::new(task.run(end.clone(), stop), LOOK.min(settings.lease() / 8));
+        let counters = conn.counters().clone();
+        let what = format!("the receiver of `{}` has ended after a panic", events::name(keys));
+        let look = LOOK.min(settings.lease() / 8);
+        let (driver, task) = Driver::new(task.run(end.clone(), stop), look, move |panic| {
+            counters.panicked(&what, panic);
+        });
         engine.at_stop.tasks.spawn_on(task, conn.runtime());
         Arc::new(Self {
             driver,

@@ -105,11 +105,11 @@ pub struct Worker<T> {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Stopped {
     /// Those that were acknowledged.
-    pub done: u64,
+    pub acknowledged: u64,
     /// Those that failed: with an `Err`, a panic or a timeout. The last failure of a dead letter counts here.
     /// An `Err` of a job that was cancelled does not.
     pub failed: u64,
@@ -133,7 +133,7 @@ impl Stopped {
     fn of(counts: &Counts) -> Self {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Self {
-            done: read(&counts.done),
+            acknowledged: read(&counts.acknowledged),
             failed: read(&counts.failed),
             rejected: read(&counts.rejected),
             lost: read(&counts.lost),
@@ -234,7 +234,7 @@ impl<T: Send + 'static> Worker<T> {
     /// # use redelay::{BlockingQueue, Worker};
     /// # async fn example(orders: BlockingQueue<i64>) -> redelay::Result<()> {
     /// let stopped = Worker::new(&orders).run(|order: i64| async move { println!("{order}") }).await?;
-    /// println!("{} done", stopped.done);
+    /// println!("{} done", stopped.acknowledged);
     /// # Ok(())
     /// # }
     /// ```

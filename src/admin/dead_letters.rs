@@ -15,7 +15,7 @@ use crate::queue::{Op, Queue};
 use crate::scripts::{self, SetCursor};
 use crate::wire::job::{self, JobData};
 use crate::wire::keys::MessageKeys;
-use crate::wire::letter::Letter;
+use crate::wire::letter::{DeadReason, Letter};
 use crate::wire::message::MessageId;
 use crate::wire::time;
 
@@ -44,9 +44,8 @@ const LOOKS: usize = 3;
 pub struct DeadLetter {
     /// The id of the message.
     pub id: MessageId,
-    /// Why it is dead: `attempts` (it failed too often), `lost` (its lease ended too often), `rejected`,
-    /// `undecodable`, or `expired` (no receiver began it before its expiry).
-    pub reason: String,
+    /// Why it is dead.
+    pub reason: DeadReason,
     /// The error of its last attempt, up to 1,000 bytes.
     pub error: String,
     /// Attempts that failed.
@@ -484,8 +483,8 @@ fn read_letters(reply: Vec<Reply>) -> Option<Vec<DeadLetter>> {
     while let Some(id) = reply.next() {
         let id = MessageId(id.into_bytes().ok()?[..].try_into().ok()?);
         let score = reply.next()?.into_bytes().ok()?;
-        let mut text = || Some(String::from_utf8_lossy(&reply.next()?.into_bytes().ok()?).into_owned());
-        let (reason, error) = (text()?, text()?);
+        let reason = DeadReason::read(&reply.next()?.into_bytes().ok()?);
+        let error = String::from_utf8_lossy(&reply.next()?.into_bytes().ok()?).into_owned();
         let mut number = || u64::try_from(reply.next()?.into_int().ok()?).ok();
         let (failed, lost, first, died) = (number()?, number()?, number()?, number()?);
         let payload = reply.next()?.into_bytes().ok()?;

@@ -45,7 +45,7 @@ pub struct PendingJob<T> {
     pub due: SystemTime,
     /// When its id was taken: when this job was stored, or the first of the jobs that it has replaced.
     #[serde(serialize_with = "time::in_epoch_ms")]
-    pub offered: SystemTime,
+    pub first_offered: SystemTime,
 }
 
 /// One id of a delayed queue. [`DelayedQueue::job`] returns this handle, whether or not such a job exists.
@@ -172,10 +172,10 @@ impl<T: 'static> Job<T> {
     /// ```
     pub async fn get(&self) -> Result<Option<PendingJob<T>>> {
         let op = self.op("job().get")?.reading();
-        let Some((due, offered, entry)) = self.read(op).await? else { return Ok(None) };
+        let Some((due, first_offered, entry)) = self.read(op).await? else { return Ok(None) };
         let payload = entry::payload_in(&entry).unwrap_or_default();
         let value = op.decode(&*self.queue.codec, payload)?;
-        Ok(Some(PendingJob { value, due, offered }))
+        Ok(Some(PendingJob { value, due, first_offered }))
     }
 
     /// Whether the job is pending.

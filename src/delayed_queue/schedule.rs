@@ -101,8 +101,8 @@ impl<T: 'static> DelayedQueue<T> {
 
 /// # Settings
 impl<T: 'static> Schedule<T> {
-    /// Runs at equal intervals, 10 ms or more, counted from [`start`](Self::start) or from 1970. An interval
-    /// of a day runs at midnight UTC. A fraction of a millisecond is rounded up.
+    /// Runs at equal intervals, 10 ms or more, counted from [`start_at`](Self::start_at) or from 1970. An
+    /// interval of a day runs at midnight UTC. A fraction of a millisecond is rounded up.
     ///
     /// # Examples
     /// ```no_run
@@ -168,12 +168,12 @@ impl<T: 'static> Schedule<T> {
     /// ```no_run
     /// # use std::time::{Duration, SystemTime};
     /// # async fn example(pings: redelay::DelayedQueue<i64>, launch: SystemTime) -> redelay::Result<()> {
-    /// pings.schedule("ping").every(Duration::from_secs(60)).start(launch).upsert(&1).await?;
+    /// pings.schedule("ping").every(Duration::from_secs(60)).start_at(launch).upsert(&1).await?;
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn start(mut self, at: impl Into<SystemTime>) -> Self {
+    pub fn start_at(mut self, at: impl Into<SystemTime>) -> Self {
         self.start = Some(at.into());
         self
     }
@@ -184,12 +184,12 @@ impl<T: 'static> Schedule<T> {
     /// ```no_run
     /// # use std::time::{Duration, SystemTime};
     /// # async fn example(pings: redelay::DelayedQueue<i64>, finale: SystemTime) -> redelay::Result<()> {
-    /// pings.schedule("ping").every(Duration::from_secs(60)).end(finale).upsert(&1).await?;
+    /// pings.schedule("ping").every(Duration::from_secs(60)).end_at(finale).upsert(&1).await?;
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn end(mut self, at: impl Into<SystemTime>) -> Self {
+    pub fn end_at(mut self, at: impl Into<SystemTime>) -> Self {
         self.end = Some(at.into());
         self
     }

@@ -61,8 +61,8 @@ pub(super) fn settle_by(
     let started = open.map(|open| {
         let mut open = *open;
         let settlement = settlement(&mut open);
-        open.span.processed(verb);
         if let Some(what) = settlement.counted() {
+            open.span.processed(what.word());
             open.queue.counters.handled(what, open.since.elapsed());
         }
         let span = open.span.settle(&open.queue.keys, open.claim.member.id(), verb);

@@ -1,3 +1,4 @@
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -18,6 +19,7 @@ struct Asker {
     questions: UnboundedSender<Question>,
     /// How often the future was polled.
     polls: Arc<AtomicUsize>,
+    panicked: Arc<OnceLock<&'static str>>,
 }
 
 /// A question and its answer.
@@ -47,6 +49,7 @@ impl Asker {
     {
         let (questions, asked) = mpsc::unbounded_channel();
         let polls = Arc::<AtomicUsize>::default();
+        let panicked = Arc::<OnceLock<&str>>::default();
         let (counted, mut answers) = (polls.clone(), Box::pin(answers(asked)));
         let (driver, task) = Driver::new(
             poll_fn(move |cx| {
@@ -54,8 +57,12 @@ impl Asker {
                 answers.as_mut().poll(cx)
             }),
             LOOK,
+            {
+                let panicked = panicked.clone();
+                move |panic| panicked.set(*panic.downcast_ref::<&str>().unwrap()).unwrap()
+            },
         );
-        (Self { driver, questions, polls }, tokio::spawn(task))
+        (Self { driver, questions, polls, panicked }, tokio::spawn(task))
     }
 
     /// It has been polled by its task, which waits now.
@@ -191,6 +198,7 @@ fn a_caller_that_comes_while_the_task_polls_changes_nothing() {
             Poll::Pending
         }),
         LOOK,
+        |_| (),
     );
     let task = runtime.spawn(task);
     while driver.0.state().runtime.is_none()
@@ -254,13 +262,14 @@ async fn a_caller_is_answered_by_the_end_of_the_task() {
 #[tokio::test(start_paused = true)]
 async fn a_panic_ends_the_task_and_not_its_caller() {
     let (asker, task) = Asker::start(|mut asked| async move {
-        let question = asked.recv().await;
-        panic!("{question:?}");
+        asked.recv().await;
+        panic!("by mistake");
     });
     tokio::task::yield_now().await;
     assert_eq!(asker.ask(1).await, None);
     task.await.unwrap();
     assert_eq!(asker.ask(2).await, None);
+    assert_eq!(asker.panicked.get(), Some(&"by mistake"));
 }
 
 #[test]

@@ -62,18 +62,34 @@ pub(super) fn hash_of<'a>(items: impl Iterator<Item = &'a [u8]>) -> u64 {
     u64::from_be_bytes(*hash.first_chunk().expect("a hash has 32 bytes"))
 }
 
-/// Bytes as text without spaces: as they are, or in hexadecimal digits behind `0x`.
+/// An id as text: as it is, or in hexadecimal digits behind `0x`. No two ids have the same text.
 pub(super) struct Short<'a>(pub(super) &'a [u8]);
 
 impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match std::str::from_utf8(self.0) {
+            Ok(text) if !text.starts_with("0x") && !text.chars().any(char::is_control) => f.write_str(text),
+            _ => write_hex(f, self.0),
+        }
+    }
+}
+
+/// The same in a cursor: without spaces, and without what means something to a shell or in a cursor.
+struct Word<'a>(&'a [u8]);
+
+impl fmt::Display for Word<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.@/+".contains(byte);
         if !self.0.is_empty() && self.0.iter().all(is_plain) && !self.0.starts_with(b"0x") {
             return f.write_str(&String::from_utf8_lossy(self.0));
         }
-        f.write_str("0x")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write_hex(f, self.0)
     }
+}
+
+fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    f.write_str("0x")?;
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
 fn bytes_of(short: &str) -> Option<Bytes> {
@@ -93,16 +109,16 @@ impl fmt::Display for Cursor {
                 let prefix = match entry::parts(member) {
                     // Its first byte is the length of its id.
                     Some(entry::Parts { format: entry::EntryFormat::Current, id, .. }) => {
-                        return write!(f, "{score}:{}", Short(id));
+                        return write!(f, "{score}:{}", Word(id));
                     }
                     // The id, and the length: nothing of the payload.
                     Some(parts) => parts.id.len() + 8,
                     None => member.len().min(PREFIX),
                 };
-                write!(f, "{score}:={}", Short(&member[..prefix]))
+                write!(f, "{score}:={}", Word(&member[..prefix]))
             }
             Inner::Index { index, hash } => write!(f, "{index}:#{hash:016x}"),
-            Inner::Name(name) => write!(f, ":{}", Short(name)),
+            Inner::Name(name) => write!(f, ":{}", Word(name)),
         }
     }
 }
@@ -164,6 +180,23 @@ mod tests {
         for wrong in ["", "7", "x:y", "nan:y", "7:#x", "7:0xf", "7:=0xzz", "-1:#00"] {
             assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_id_is_text_unless_that_could_be_another_one() {
+        for (id, text) in [
+            (&b"order-8120"[..], "order-8120"),
+            (b"order 8", "order 8"),
+            ("Größe".as_bytes(), "Größe"),
+            (b"\xff\x01", "0xff01"),
+            (b"0xff01", "0x307866663031"),
+            (b"line\nfeed", "0x6c696e650a66656564"),
+            (b"", ""),
+        ] {
+            assert_eq!(Short(id).to_string(), text);
+        }
+        let job = entry::pack_job(b"order 8", b"payload");
+        assert_eq!(Cursor(Inner::Score { score: "7".into(), member: job }).to_string(), "7:0x6f726465722038");
     }
 
     proptest! {

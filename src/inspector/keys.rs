@@ -34,7 +34,7 @@ pub struct QueueKey {
     /// `popped`, `rebuild`, `confirmed`, `jobs`, `notes`, `more notes`, `schedules`, `schedule-records`,
     /// `partitions`, `inbox`, `messages`, `leases`, `retries`, `receipts`, `dead`, `dead-messages`,
     /// `control`. `other target` is that of the queue with the same timeout set and ordered list: `q` and
-    /// `{q}` are such.
+    /// `{q}` are such. More words may come.
     pub what: &'static str,
     /// Its name.
     pub key: Bytes,

@@ -22,7 +22,7 @@ const PIPELINE: usize = 100;
 const MOST_LISTENERS: u64 = 1_000_000;
 const ATTEMPT: &str = "`inspector().overview`";
 
-type Answer<T> = std::result::Result<T, OpError>;
+type Replied<T> = std::result::Result<T, OpError>;
 
 /// What is in a queue now, in numbers. [`Inspector::overview`] returns it.
 ///
@@ -137,7 +137,7 @@ async fn of_these(
     conn: &Conn,
     names: Vec<Bytes>,
     silent: &mut Vec<(ServerId, OpError)>,
-) -> Vec<Answer<Overview>> {
+) -> Vec<Replied<Overview>> {
     let servers = conn.each_server();
     let heard = |server: &Conn| match silent.iter().find(|(id, _)| *id == server.own_server()) {
         Some((_, error)) => Err(error.clone()),
@@ -175,7 +175,7 @@ async fn of_these(
 }
 
 /// How many connections listen to each of these channels on this server.
-async fn listeners(server: &Conn, channels: &[Bytes]) -> Answer<Vec<u64>> {
+async fn listeners(server: &Conn, channels: &[Bytes]) -> Replied<Vec<u64>> {
     let command = Command::new("PUBSUB").arg("NUMSUB").args(channels.iter().cloned()).only_reads();
     let (pairs, is_replica) = futures::join!(server.call(&command), is_replica(server));
     let pairs = pairs?.into_array()?;
@@ -194,7 +194,7 @@ async fn is_replica(server: &Conn) -> bool {
 }
 
 /// Adds those of a server. If one does not say, the sum is not known.
-fn add_listeners(overviews: &mut [Answer<Overview>], answer: &Answer<Vec<u64>>) {
+fn add_listeners(overviews: &mut [Replied<Overview>], answer: &Replied<Vec<u64>>) {
     for (at, overview) in overviews.iter_mut().enumerate() {
         let Ok(overview) = overview else { continue };
         let count = answer.as_ref().map_err(Clone::clone).and_then(|counts| possible(counts.get(at)));
@@ -210,7 +210,7 @@ fn add_listeners(overviews: &mut [Answer<Overview>], answer: &Answer<Vec<u64>>) 
 
 /// A count, if it can be one. Valkey 9.1.2 counts hundreds of millions while its table of listeners grows:
 /// when there are 8, 15 or 16.
-fn possible(count: Option<&u64>) -> Answer<u64> {
+fn possible(count: Option<&u64>) -> Replied<u64> {
     match count {
         Some(&count) if count <= MOST_LISTENERS => Ok(count),
         _ => Err(OpError::Server("the server's count of listeners is one that cannot be".into())),
@@ -218,7 +218,7 @@ fn possible(count: Option<&u64>) -> Answer<u64> {
 }
 
 /// `now` is the server's clock, epoch µs.
-async fn of_one(conn: &Conn, name: &Bytes, keys: &Keys, now: i64) -> Answer<Overview> {
+async fn of_one(conn: &Conn, name: &Bytes, keys: &Keys, now: i64) -> Replied<Overview> {
     let of_messages = keys.of_messages();
     let [schedules, _] = keys.schedules();
     let millis = now as f64 / 1_000.0;

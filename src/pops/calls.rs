@@ -17,6 +17,7 @@ use crate::conn::{Command, Conn, Link, OpError, Reply, wrong_type};
 use crate::pacing::pause_after;
 use crate::scripts;
 use crate::telemetry::events;
+use crate::unreturned::Unreturned;
 use crate::wire::keys::Keys;
 
 /// How long one blocking pop blocks. An endless pop would not notice that the server is gone.
@@ -306,7 +307,7 @@ fn payloads_of(reply: Reply, lists: usize) -> Result<Vec<Vec<Bytes>>, OpError> {
 /// Payloads on their way back to the end of the list they came from.
 pub(super) struct Return {
     conn: Conn,
-    keys: Keys,
+    unreturned: Unreturned,
     push: &'static str,
     /// In chunks, because a command has a bound of arguments and of bytes. The last chunk goes first.
     chunks: Vec<Chunk>,
@@ -336,13 +337,14 @@ impl Return {
             lost: false,
         };
         let chunks = scripts::in_parts(&payloads, CALL, Bytes::len).map(chunk).collect();
-        Self { conn, keys, push, chunks, spent: Vec::new() }
+        let unreturned = Unreturned::new(&conn, keys, payloads.len());
+        Self { conn, unreturned, push, chunks, spent: Vec::new() }
     }
 
     /// The first attempt. Takers of the list wait for it.
     pub(super) async fn try_once(&mut self) {
         if let Err(error) = self.return_to_list().await {
-            events::return_to_list_failing(&self.keys, &error);
+            events::return_to_list_failing(self.unreturned.keys(), &error);
         }
     }
 
@@ -374,14 +376,16 @@ impl Return {
 
     async fn return_to_list(&mut self) -> Result<(), OpError> {
         while let Some(chunk) = self.chunks.last_mut() {
+            let keys = self.unreturned.keys();
             let call = scripts::RETURN_TO_LIST
-                .on(&[self.keys.target(), &chunk.receipt, self.keys.scratch()])
+                .on(&[keys.target(), &chunk.receipt, keys.scratch()])
                 .arg(self.push)
                 .number(scripts::REMEMBERED_MS)
                 .args(chunk.payloads.iter().cloned())
                 .idempotent();
             let conn = self.conn.for_long(chunk.payloads.iter().map(Bytes::len).sum());
             call.run_noting(&conn, &mut chunk.lost).await?;
+            self.unreturned.are_back(chunk.payloads.len());
             self.spent.extend(self.chunks.pop().filter(|chunk| !chunk.lost).map(|chunk| chunk.receipt));
         }
         Ok(())

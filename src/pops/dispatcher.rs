@@ -362,6 +362,12 @@ impl Dispatcher {
         self.answer_all(|_, _| Some(Err(OpError::Closed)));
     }
 
+    /// How many payloads of which lists no taker has got. What was moved is in Redis.
+    pub(crate) fn undelivered(&self) -> impl Iterator<Item = (&Keys, usize)> {
+        let lists = self.lists.iter().filter(|_| !self.moves);
+        lists.map(|(keys, list)| (keys, list.undelivered.len()))
+    }
+
     /// What to do after the events since the last call.
     pub(crate) fn next_actions(&mut self) -> Vec<Action> {
         let mut to_interrupt = [false; 2];

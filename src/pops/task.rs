@@ -29,6 +29,7 @@ use crate::claims::{self, ClaimId};
 use crate::conn::{Conn, Link, OpError};
 use crate::outbox::Outbox;
 use crate::pacing::{within, yield_once};
+use crate::unreturned::Unreturned;
 use crate::wire::keys::{Hashed, Keys};
 
 /// The most requests that are served before replies get their turn.
@@ -108,6 +109,8 @@ impl Drop for Task {
     /// The runtime may end before taking does.
     fn drop(&mut self) {
         self.mailbox.close();
+        self.close_outbox();
+        self.tell_lost();
     }
 }
 
@@ -385,11 +388,7 @@ impl Task {
     /// has stopped when they are back, after the command timeout at the latest.
     async fn finish(mut self) {
         self.kinds.values_mut().for_each(|pops| pops.dispatcher.close());
-        self.outbox.close();
-        // Together, so that they keep their order.
-        while let Ok(popped) = self.unread.try_recv() {
-            self.on_unread(popped);
-        }
+        self.close_outbox();
         let kinds: Vec<Kind> = self.kinds.keys().cloned().collect();
         kinds.iter().for_each(|kind| self.run_actions(kind));
         let bound = self.conn.command_timeout();
@@ -407,9 +406,25 @@ impl Task {
                 () = shutdown => {}
             }
         }
+        self.tell_lost();
         // At the same time: of a silent server, each takes as long as it may.
         let links = std::mem::take(&mut self.kinds).into_values().flat_map(PopsOfKind::into_links);
         join_all(links.map(async |link| link.close().await)).await;
+    }
+
+    /// What nobody has read is undelivered from here on.
+    fn close_outbox(&mut self) {
+        self.outbox.close();
+        // Together, so that they keep their order.
+        while let Ok(popped) = self.unread.try_recv() {
+            self.on_unread(popped);
+        }
+    }
+
+    /// Tells of what was popped and will not be returned. What is on its way tells that itself.
+    fn tell_lost(&self) {
+        let undelivered = self.kinds.values().flat_map(|pops| pops.dispatcher.undelivered());
+        undelivered.for_each(|(keys, payloads)| drop(Unreturned::new(&self.conn, keys.clone(), payloads)));
     }
 
     /// Waits until nothing is in flight and every undelivered payload is back in its list.

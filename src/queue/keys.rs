@@ -1,4 +1,4 @@
-//! `QueueKeys`: the names of a queue's keys, for operators.
+//! `KeyNames`: the names of a queue's keys, for operators.
 
 use bytes::Bytes;
 
@@ -21,7 +21,7 @@ use crate::wire::keys::Keys;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct QueueKeys {
+pub struct KeyNames {
     /// The list that takers read.
     pub target: String,
     /// The sorted set of pending entries, by due time.
@@ -36,7 +36,7 @@ pub struct QueueKeys {
     pub popped: String,
 }
 
-impl QueueKeys {
+impl KeyNames {
     pub(crate) fn new(keys: &Keys) -> Self {
         let text = |key: &Bytes| String::from_utf8_lossy(key).into_owned();
         Self {

@@ -44,7 +44,7 @@ pub(super) struct Turn {
 
 /// When a receiver was last answered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LastAnswer {
+pub(super) struct LastReply {
     /// What the server's clock showed, epoch ms.
     pub(super) clock: u64,
     /// When a call that arrived at that time would have been sent.
@@ -75,7 +75,7 @@ impl Turn {
         keys: &Keys,
         of_messages: &MessageKeys,
         settings: &Settings,
-        last: Option<LastAnswer>,
+        last: Option<LastReply>,
     ) -> Call {
         let words = [
             (self.scope.sweep, "sweep "),
@@ -139,7 +139,7 @@ impl Turn {
         &self,
         with_ids: [usize; 2],
         (most_dead, dead_age): (u64, u64),
-        last: Option<LastAnswer>,
+        last: Option<LastReply>,
     ) -> BytesMut {
         let (clock, pause) = last.map_or((0, 0), |last| (last.clock, last.sent.elapsed().as_millis()));
         let pause = u64::try_from(pause).unwrap_or(u64::MAX);

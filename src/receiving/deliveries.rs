@@ -159,6 +159,9 @@ impl Deliveries {
             if result == Ok(Settled::Cancelled) {
                 self.leases.cancel(|id| id == to_settle.member.id());
             }
+            if result.is_err() && matches!(to_settle.settlement, Settlement::Unread) {
+                self.keep_unread(to_settle.member);
+            }
             self.count(&to_settle.settlement, &result);
             answers.push((to_settle.answer, result));
         }
@@ -166,11 +169,16 @@ impl Deliveries {
         self.answer(answers, unconfirmed);
     }
 
-    /// A call was refused. What no program has read is for the next one to release: nobody else knows of it.
+    /// A call was refused.
     pub(super) fn on_refused(&mut self, turn: &Turn) {
         turn.extend.iter().for_each(|one| self.leases.on_refused(&one.member));
-        let is_unread = |to_settle: &&ToSettle| matches!(to_settle.settlement, Settlement::Unread);
-        self.refused.extend(turn.settle.iter().filter(is_unread).map(|to_settle| to_settle.member));
+        let unread = turn.settle.iter().filter(|one| matches!(one.settlement, Settlement::Unread));
+        unread.for_each(|one| self.keep_unread(one.member));
+    }
+
+    /// The release of what no program has read was refused. A later call tries it again.
+    fn keep_unread(&mut self, member: Member) {
+        self.refused.push(member);
         self.refused_until = Instant::now() + REFUSED;
     }
 

@@ -13,7 +13,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{LastAnswer, Report, Settings, Turn};
+use super::call::{LastReply, Report, Settings, Turn};
 use super::claim_size::ClaimSize;
 use super::plan::{LONGEST_ROUND_TRIP, ReceiveDemand};
 use super::waiting::Waiting;
@@ -34,7 +34,7 @@ pub(super) struct InFlight {
     claiming: usize,
     /// The token of the last call.
     token: [u8; 16],
-    last: Option<LastAnswer>,
+    last: Option<LastReply>,
     claim_size: ClaimSize,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Answered {
     /// When it ended.
     pub(super) ended: Instant,
     pub(super) unconfirmed: Option<Unconfirmed>,
-    pub(super) result: Result<Report, NoAnswer>,
+    pub(super) result: Result<Report, NoReply>,
 }
 
 impl Answered {
@@ -81,7 +81,7 @@ impl Answered {
 }
 
 /// Why a call was not answered.
-pub(super) struct NoAnswer {
+pub(super) struct NoReply {
     pub(super) error: OpError,
     /// A try may have been executed.
     pub(super) lost: bool,
@@ -160,7 +160,7 @@ impl InFlight {
             self.claim_size.answered(report.claims.len(), answered.round_trip(), command_timeout);
             // Calls that take equally long arrive as far apart as they are sent.
             let round_trip = answered.round_trip().unwrap_or_default().min(LONGEST_ROUND_TRIP);
-            self.last = Some(LastAnswer { clock: report.news.clock, sent: answered.ended - round_trip });
+            self.last = Some(LastReply { clock: report.news.clock, sent: answered.ended - round_trip });
         }
         answered
     }
@@ -205,7 +205,7 @@ impl Shared {
         token: [u8; 16],
         turn: Turn,
         demand: ReceiveDemand,
-        last: Option<LastAnswer>,
+        last: Option<LastReply>,
         is_slow: bool,
     ) -> (CallingReceiver, Answered) {
         let sent = Instant::now();
@@ -222,12 +222,12 @@ impl Shared {
                     Some(report) => break Ok(self.explained(report, &call).await),
                     None => drop(self.conn.desynchronised()),
                 },
-                Err(error @ OpError::Closed) => break Err(NoAnswer { error, lost, closed: true }),
+                Err(error @ OpError::Closed) => break Err(NoReply { error, lost, closed: true }),
                 Err(error @ (OpError::Server(_) | OpError::TooLarge(_) | OpError::Rejected(_))) => {
-                    break Err(NoAnswer { error, lost, closed: false });
+                    break Err(NoReply { error, lost, closed: false });
                 }
                 Err(error) if self.stop.is_cancelled() || settlements == 0 && self.is_in_vain(lost, sent) => {
-                    break Err(NoAnswer { error, lost, closed: true });
+                    break Err(NoReply { error, lost, closed: true });
                 }
                 // Receives that do not wait are not delayed by what nobody can do now. For them, nothing is
                 // unknown: what a lost try has claimed, the next one brings.

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::call::{Report, Settings, Turn};
 use super::deliveries::Deliveries;
 use super::forward::Forwarding;
-use super::in_flight::{Answered, InFlight, NoAnswer};
+use super::in_flight::{Answered, InFlight, NoReply};
 use super::plan::{Blocked, Plan, ReceiveDemand, Scope, Step, View, Wake};
 use super::waiting::Waiting;
 use crate::agreement::Pair;
@@ -278,7 +278,7 @@ impl Task {
         let Answered { mut turn, demand, sent, repeated, unconfirmed, result, .. } = answered;
         let report = match result {
             Ok(report) => report,
-            Err(NoAnswer { error, lost, closed }) => {
+            Err(NoReply { error, lost, closed }) => {
                 if !closed {
                     self.deliveries.on_refused(&turn);
                 }
@@ -336,6 +336,11 @@ impl Task {
         }
         if let Some(why) = &report.unburied {
             self.conn.counters().failed(format!("dead letters of `{}`", events::name(&self.keys)), why);
+        }
+        let refused = report.settled.iter().find_map(|settled| settled.as_ref().err());
+        if let Some(why) = refused.filter(|_| report.unburied.is_none()) {
+            let what = format!("settle messages of `{}`", events::name(&self.keys));
+            self.conn.counters().failed(what, why);
         }
         if report.newer > 0 && !std::mem::replace(&mut self.knows_newer, true) {
             let what = format!("messages of `{}`", events::name(&self.keys));

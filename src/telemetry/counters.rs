@@ -1,6 +1,7 @@
 //! Counters: atomics that every module increments. Hot paths count without a lock. Only an error is stored
 //! under a lock.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -105,6 +106,17 @@ impl Delivered {
     const COUNT: usize = Self::Vanished as usize + 1;
     /// The first ones say how a delivery was settled.
     const SETTLED: usize = Self::Rejected as usize + 1;
+
+    /// How a delivery was settled, as metrics and spans say it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Acknowledged => "acknowledged",
+            Self::Failed => "failed",
+            Self::Snoozed => "snoozed",
+            Self::Released => "released",
+            _ => "rejected",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -254,6 +266,12 @@ impl ClientCounters {
 
     pub(crate) fn failed(&self, what: impl Display, error: impl Display) {
         self.0.counts.failed(format!("{what}: {error}"));
+    }
+
+    /// A task of the client has met a mistake in this program.
+    pub(crate) fn panicked(&self, what: &str, panic: &(dyn Any + Send)) {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        self.failed(what, text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message"));
     }
 
     pub(crate) fn stats(&self, connected: bool) -> ClientStats {

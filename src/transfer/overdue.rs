@@ -27,7 +27,7 @@ pub(super) const SLOTS: usize = 20;
 const SELDOM: Duration = Duration::from_secs(60);
 
 /// The answer to a look.
-pub(super) struct LookAnswer {
+pub(super) struct LookReply {
     pub(super) server: ServerId,
     /// The server's clock; `None` if it may not be read.
     pub(super) reading: Option<ClockReading>,
@@ -44,7 +44,7 @@ pub(super) async fn look(
     server: ServerId,
     queues: Vec<(QueueId, Keys)>,
     within: Duration,
-) -> Option<LookAnswer> {
+) -> Option<LookReply> {
     let (sent, conn) = (Instant::now(), conn.of(&queues.first()?.1));
     let timeout_sets = queues.iter().map(|(_, keys)| keys.timeout_set().clone());
     let call = scripts::OVERDUE.on(&[]).keys(timeout_sets).number(OVERDUE_AFTER.as_millis()).only_reads();
@@ -69,13 +69,13 @@ pub(super) async fn look(
     // It may have been sent on to another server.
     (conn.own_server() == server).then_some(())?;
     let reading = micros.map(|micros| ClockReading { sent, received: Instant::now(), micros });
-    Some(LookAnswer { server, reading, queues: queues.into_iter().map(|(id, _)| id).collect(), overdue })
+    Some(LookReply { server, reading, queues: queues.into_iter().map(|(id, _)| id).collect(), overdue })
 }
 
 /// The looks in flight, and what others have found.
 #[derive(Default)]
 pub(super) struct Looks {
-    pub(super) in_flight: FuturesUnordered<BoxFuture<'static, (ServerId, Option<LookAnswer>)>>,
+    pub(super) in_flight: FuturesUnordered<BoxFuture<'static, (ServerId, Option<LookReply>)>>,
     /// Looks at other servers do not wait for one that is silent.
     at: HashMap<ServerId, AtServer>,
     /// When overdue entries were last reported.
@@ -106,7 +106,7 @@ impl Looks {
     pub(super) fn begin(
         &mut self,
         server: ServerId,
-        look: impl Future<Output = Option<LookAnswer>> + Send + 'static,
+        look: impl Future<Output = Option<LookReply>> + Send + 'static,
     ) {
         self.at.entry(server).or_default().in_flight += 1;
         self.in_flight.push(Box::pin(async move { (server, look.await) }));

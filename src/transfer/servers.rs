@@ -12,8 +12,11 @@ use crate::conn::ServerId;
 /// The most transfers in flight on a server, so that ten thousand sweeps do not delay the callers' commands.
 pub(super) const IN_FLIGHT: usize = 64;
 
-#[derive(Default)]
-pub(super) struct Servers(HashMap<ServerId, OfServer>);
+pub(super) struct Servers {
+    of: HashMap<ServerId, OfServer>,
+    /// From where their clocks are measured.
+    origin: Instant,
+}
 
 struct OfServer {
     clock: ServerClock,
@@ -26,9 +29,13 @@ struct OfServer {
 }
 
 impl Servers {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { of: HashMap::new(), origin: now }
+    }
+
     fn of(&mut self, server: ServerId) -> &mut OfServer {
-        self.0.entry(server).or_insert_with(|| OfServer {
-            clock: ServerClock::new(Instant::now()),
+        self.of.entry(server).or_insert_with(|| OfServer {
+            clock: ServerClock::new(self.origin),
             session: None,
             running: 0,
             waiting: VecDeque::new(),
@@ -80,7 +87,7 @@ impl Servers {
 
     /// Forgets the servers that have no queues any more.
     pub(super) fn retain(&mut self, has_queues: impl Fn(ServerId) -> bool) {
-        self.0.retain(|server, of_server| {
+        self.of.retain(|server, of_server| {
             of_server.running > 0 || !of_server.waiting.is_empty() || has_queues(*server)
         });
     }

@@ -119,7 +119,7 @@ impl Task {
             settings,
             on_head: Arc::new(on_head),
             schedule,
-            servers: Servers::default(),
+            servers: Servers::new(Instant::now()),
             queues: HashMap::new(),
             ids: HashMap::new(),
             client_id: format!("{:x}", fastrand::u64(..)).into(),
@@ -202,14 +202,10 @@ impl Task {
     /// Forgets everything but the queues, after a panic. Each queue is swept a second later, so that a panic
     /// that comes back does not keep the machine busy.
     fn start_over(&mut self, panic: &(dyn Any + Send)) {
-        let text =
-            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        self.conn
-            .counters()
-            .failed("the transfers were restarted after a panic", text.unwrap_or("no message"));
+        self.conn.counters().panicked("the transfers were restarted after a panic", panic);
         let now = Instant::now();
         self.schedule = TransferSchedule::new(self.settings.sweep_interval, fastrand::u64(..));
-        self.servers = Servers::default();
+        self.servers = Servers::new(now);
         self.running = FuturesUnordered::new();
         self.looks = Looks::default();
         self.announcements.trust();

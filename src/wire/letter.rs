@@ -1,15 +1,91 @@
 //! The content of a dead letter, as the scripts write it: an array in MessagePack. Pure.
 
+use std::fmt;
+
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::de::{Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::job::JobData;
-use serde::de::{Deserializer, Visitor};
+
+/// Why a message is dead. `Display` and serde have the word that `redelay` the command prints.
+///
+/// # Examples
+/// ```
+/// use redelay::admin::DeadReason;
+///
+/// fn advice(reason: &DeadReason) -> &str {
+///     match reason {
+///         DeadReason::Lost => "does its handler kill the process?",
+///         _ => "see its error",
+///     }
+/// }
+/// # assert_eq!(DeadReason::Lost.to_string(), "lost");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeadReason {
+    /// `attempts`: it failed too often.
+    Attempts,
+    /// `lost`: its lease ended too often.
+    Lost,
+    /// `rejected`: its handler has rejected it.
+    Rejected,
+    /// `undecodable`: its receiver could not decode the payload.
+    Undecodable,
+    /// `expired`: no receiver began it before its expiry.
+    Expired,
+    /// The word of a newer version of redelay.
+    Other(String),
+}
+
+impl DeadReason {
+    pub(crate) fn read(word: &[u8]) -> Self {
+        match word {
+            b"attempts" => Self::Attempts,
+            b"lost" => Self::Lost,
+            b"rejected" => Self::Rejected,
+            b"undecodable" => Self::Undecodable,
+            b"expired" => Self::Expired,
+            other => Self::Other(String::from_utf8_lossy(other).into_owned()),
+        }
+    }
+
+    /// The word.
+    ///
+    /// # Examples
+    /// ```
+    /// assert_eq!(redelay::admin::DeadReason::Attempts.as_str(), "attempts");
+    /// ```
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Attempts => "attempts",
+            Self::Lost => "lost",
+            Self::Rejected => "rejected",
+            Self::Undecodable => "undecodable",
+            Self::Expired => "expired",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl fmt::Display for DeadReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for DeadReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
 
 /// The content of a dead letter.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Letter {
-    pub(crate) reason: String,
+    pub(crate) reason: DeadReason,
     pub(crate) error: String,
     pub(crate) failed: u32,
     pub(crate) lost: u32,
@@ -35,7 +111,7 @@ impl Letter {
         let (reason, error, failed, lost, first, died, _delivery, payload) = parts;
         let text = |raw: Raw| String::from_utf8_lossy(&raw.0).into_owned();
         Some(Self {
-            reason: text(reason),
+            reason: DeadReason::read(&reason.0),
             error: text(error),
             failed: failed as u32,
             lost: lost as u32,
@@ -57,7 +133,7 @@ impl<'de> Deserialize<'de> for Raw {
         impl Visitor<'_> for AnyBytes {
             type Value = Raw;
 
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
             }
 
@@ -94,7 +170,7 @@ mod tests {
     fn a_letter_is_read() {
         let letter = Letter::parse(&content()).unwrap();
         let expected = Letter {
-            reason: "attempts".into(),
+            reason: DeadReason::Attempts,
             error: "no".into(),
             failed: 2,
             lost: 1,
@@ -104,6 +180,16 @@ mod tests {
             job: None,
         };
         assert_eq!(letter, expected);
+    }
+
+    #[test]
+    fn the_words_of_the_reasons_are_read_as_they_are_written() {
+        for word in ["attempts", "lost", "rejected", "undecodable", "expired"] {
+            let reason = DeadReason::read(word.as_bytes());
+            assert_eq!(reason.as_str(), word);
+            assert!(!matches!(reason, DeadReason::Other(_)), "{word}");
+        }
+        assert_eq!(DeadReason::read(b"later"), DeadReason::Other("later".into()));
     }
 
     #[test]

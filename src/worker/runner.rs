@@ -27,7 +27,7 @@ pub(super) type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
 /// What runners count.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    pub(super) done: AtomicU64,
+    pub(super) acknowledged: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) rejected: AtomicU64,
     pub(super) lost: AtomicU64,
@@ -253,7 +253,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
         let mut is_dead = message.is_last_attempt;
         let error = match outcome {
             Outcome::Done => {
-                return Settling { answer: delivery.ack(), count: |counts| &counts.done, message };
+                return Settling { answer: delivery.ack(), count: |counts| &counts.acknowledged, message };
             }
             Outcome::Snooze(pause) => {
                 let count: fn(&Counts) -> &AtomicU64 = match pause {

@@ -148,7 +148,7 @@ async fn a_handler_may_name_no_time_that_is_none() {
     let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
     until_async("all are settled", || async { server.get::<usize, _>(["EXISTS", "q", MESSAGES]) == 0 }).await;
     client.stop_taking().await;
-    assert_eq!(soon(running).await.unwrap().unwrap().done, 2);
+    assert_eq!(soon(running).await.unwrap().unwrap().acknowledged, 2);
     let failures = std::mem::take(&mut *failures.lock().unwrap());
     let count = |word: &str| failures.iter().filter(|(failure, _)| failure.contains(word)).count();
     // One that is never settled is not tried for ever, and its dead letter says why.

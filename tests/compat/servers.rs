@@ -252,7 +252,7 @@ fn a_cluster_that_changes() {
     cast.play_through(&change("a planned failover"), || cluster.failover(slot, Failover::Planned));
     play_all(&mut cast, "after a planned failover");
     let forced = Change { loses: true, undoes: true, ..change("a forced failover") };
-    cast.play_through(&forced, || cluster.failover(slot, Failover::Force));
+    cast.play_through(&forced, || cluster.failover(slot, Failover::Forced));
     let frozen = Change { loses: true, undoes: true, ..change("a master that is frozen") };
     cast.play_through(&frozen, || {
         frozen.master.freeze();

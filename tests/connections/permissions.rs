@@ -14,7 +14,7 @@ use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
     HOUR, ORDERED_LIST, QUARANTINE, SELDOM, TARGET, TIMEOUT_SET, everything, lasting, ms, pending, soon,
-    woken,
+    still_builder, woken,
 };
 
 /// Every command that any script or call of redelay uses, except those without which nothing works at all:
@@ -88,7 +88,7 @@ impl Rig {
         let client = Client::builder().url(url).transfer(transfer).sweep_interval(Duration::from_secs(1));
         let client = client.connect().await.expect("a connection");
         let (ready, delayed) = queues(&client);
-        let free = Client::builder().url(server.url()).transfer(false).connect().await.expect("a connection");
+        let free = still_builder(&server).connect().await.expect("a connection");
         let free = queues(&free);
         Self { server, client, ready, delayed, free }
     }

@@ -243,6 +243,23 @@ settlements! {
     }, false;
 }
 
+/// Nobody may wait for the answer of a settlement.
+#[tokio::test]
+async fn refused_settlements_are_told() {
+    for (command, told) in [("hset", "dead letters of `q`: "), ("zrem", "settle messages of `q`: ")] {
+        let rig = Rig::start().await;
+        rig.fill().await;
+        let receiver = rig.ready.receiver();
+        let delivery = soon(receiver.receive()).await.unwrap();
+        forbid(&rig, command);
+        let refused = soon(delivery.reject("no")).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused, "without {command}: {refused}");
+        let last = rig.client.stats().last_error.expect("an error").message;
+        assert!(last.starts_with(told) && last.contains("NOPERM"), "without {command}: {last}");
+        rig.client.shutdown().await;
+    }
+}
+
 #[tokio::test]
 async fn dead_letters() {
     each(async |rig, command| {

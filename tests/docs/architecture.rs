@@ -252,6 +252,24 @@ fn five_files_of_conn_name_the_client_library() {
     assert_eq!(naming, five.map(|name| Path::new("conn").join(name).with_extension("rs")).into());
 }
 
+/// What says that it is pure is told the time.
+#[test]
+fn what_is_pure_reads_no_clock() {
+    let mut pure = 0;
+    for package in [REDELAY, CLI] {
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join(package.folder).join("src");
+        for (_, file, code) in production_code(&package) {
+            let text = fs::read_to_string(src.join(&file)).expect("a source");
+            let head: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+            if head.contains(" Pure") {
+                pure += 1;
+                assert!(!code.contains("::now()"), "{} is not pure", file.display());
+            }
+        }
+    }
+    assert!(pure > 30, "only {pure} pure files");
+}
+
 /// The codecs serve any program, whichever Redis client and runtime it has.
 #[test]
 fn the_codec_crate_depends_on_serde_and_the_formats_only() {

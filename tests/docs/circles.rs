@@ -57,7 +57,8 @@ fn uses(files: &Files, file: &File, code: &str) -> BTreeSet<File> {
         found.extend(paths(tree).0.iter().filter_map(|path| leads_to(files, here, path)));
     };
     for (at, word) in code.match_indices("crate::").chain(code.match_indices("self::")) {
-        if is_word(at) {
+        // `pub(in …)` says who sees a name.
+        if is_word(at) && !code[..at].ends_with("(in ") {
             add(if word == "self::" { file } else { &[] }, &code[at + word.len()..]);
         }
     }
@@ -70,10 +71,17 @@ fn uses(files: &Files, file: &File, code: &str) -> BTreeSet<File> {
             add(here, rest);
         }
     }
-    for tree in code.split("\nuse ").skip(1) {
-        let first = tree.split("::").next().unwrap_or_default();
-        if files.contains_key(&[&file[..], &[first.to_owned()]].concat()) {
-            add(file, tree);
+    // By the name of a module in it: in a `use`, or in the code. What it passes on, it does not use.
+    let is_passed_on = |at: usize| {
+        let line = code[..at].rsplit('\n').next().unwrap_or_default();
+        line.starts_with("pub") && line.contains("use ")
+    };
+    let children = files.keys().filter(|child| child.len() == file.len() + 1 && child.starts_with(file));
+    for name in children.filter_map(|child| child.last()) {
+        for (at, _) in code.match_indices(&format!("{name}::")) {
+            if is_word(at) && !code[..at].ends_with("::") && !is_passed_on(at) {
+                add(file, &code[at..]);
+            }
         }
     }
     found.remove(file);
@@ -158,6 +166,10 @@ fn every_form_of_a_circle_is_found() {
     }
     // A file and the root of its module.
     assert_eq!(circles_of(&[root, ("a/b.rs", ""), ("a/c.rs", "use super::A;")]), "a a/c");
+    // By the bare name of a module in the code.
+    let calls = ("a.rs", "struct A;\nfn f() { b::f() }");
+    assert_eq!(circles_of(&[calls, ("a/b.rs", "use super::A;")]), "a a/b");
+    assert_eq!(circles_of(&[("a.rs", "pub use b::f;\nstruct A;"), ("a/b.rs", "use super::A;")]), "");
     // A file in a folder, and one beside the folder.
     let deep = [("a/b/e.rs", "use super::super::c::C;"), ("a/c.rs", "use super::b::e::E;")];
     assert_eq!(circles_of(&[root, ("a/b.rs", ""), deep[0], deep[1]]), "a/b/e a/c");

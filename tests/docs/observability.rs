@@ -9,8 +9,8 @@ use std::time::Duration;
 use redelay::{Client, codec};
 use redelay_fixture::{ClientKind, Cluster, Failover, Proxy, Sentinels, Server, until_async};
 use redelay_support::{
-    CHANNEL, HOUR, Listener, ORDERED_LIST, Recorded, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, ms,
-    soon,
+    CHANNEL, HOUR, Listener, MINUTE, ORDERED_LIST, Recorded, SCHEDULE_RECORDS, SCHEDULES, SELDOM,
+    TIMEOUT_SET, ms, soon,
 };
 use tokio_test::{assert_pending, task};
 use tracing::Level;
@@ -149,7 +149,7 @@ async fn spans_of_offers_transfers_and_takes() {
     let transfers = listener.named("redelay.transfer");
     let transfer = transfers.into_iter().find(moved).unwrap();
     assert_eq!((&*transfer.fields["queue"], &*transfer.fields["quarantined"]), ("shop:q", "0"));
-    let next: f64 = transfer.fields["next_due_ms"].parse().unwrap();
+    let next: f64 = transfer.fields["next_due_in_ms"].parse().unwrap();
     assert!(next > 3_500_000.0 && next <= 3_600_001.0, "{next}");
     let offers = listener.named("redelay.offer");
     let offer = &offers[0].fields;
@@ -204,7 +204,7 @@ async fn spans_of_deliveries() {
     first.ack().await.unwrap();
     let over = process().unwrap();
     assert!(over.is_over);
-    assert_eq!(over.fields["outcome"], "ack");
+    assert_eq!(over.fields["outcome"], "acknowledged");
     let settles = listener.named("redelay.settle");
     assert_eq!((settles.len(), settles[0].parent), (1, Some("redelay.process")));
     assert_eq!(settles[0].fields["messaging.operation.name"], "ack");
@@ -223,7 +223,7 @@ async fn spans_of_deliveries() {
     drop(soon(receiver.receive()).await.unwrap());
     let outcomes: Vec<_> =
         listener.named("redelay.process").iter().map(|span| span.fields["outcome"].clone()).collect();
-    assert_eq!(outcomes, ["ack", "retry", "dropped"]);
+    assert_eq!(outcomes, ["acknowledged", "failed", "dropped"]);
     let ours: Vec<_> = listener.all().into_iter().filter(|recorded| recorded.name != "inside").collect();
     is_documented(&ours);
 }
@@ -525,6 +525,21 @@ async fn everything_documented_is_reported() {
     delayed.offer(&3, ms(1)).await.unwrap();
     assert_eq!(soon(waiting).await.unwrap().unwrap(), 3);
     until_async("pops that do not fail", || async { times("redelay.pops.recovered") == 1 }).await;
+
+    // A payload that cannot be put back before the client ends.
+    let builder = Client::builder().url(&url).connect_timeout(MINUTE).command_timeout(ms(1000));
+    let brief = builder.transfer(false).connect().await.unwrap();
+    let queue = brief.blocking_queue("q", codec::Long);
+    let mut take = task::spawn(queue.take());
+    assert_pending!(take.poll());
+    until_async("a taker waits", || async { server.blocked_clients() == 1 }).await;
+    ready.put(&4).await.unwrap();
+    until_async("handed over", || std::future::ready(take.is_woken())).await;
+    server.cmd(["SET", "q", "of another type"]);
+    brief.shutdown().await;
+    assert_eq!(listener.named("redelay.payloads.lost")[0].fields["payloads"], "1");
+    server.cmd(["DEL", "q"]);
+    drop(take);
     client.shutdown().await;
 
     receivers(&server, &listener).await;

@@ -39,7 +39,7 @@ impl Failure {
         let old = cluster.master_of(slot);
         match self {
             Self::Planned => return cluster.failover(slot, Failover::Planned),
-            Self::Forced => return cluster.failover(slot, Failover::Force),
+            Self::Forced => return cluster.failover(slot, Failover::Forced),
             Self::Killed => old.kill_9(),
             Self::Frozen => old.freeze(),
         }

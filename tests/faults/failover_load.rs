@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use redelay::blocking_queue::QueueKeys;
+use redelay::blocking_queue::KeyNames;
 use redelay::{BlockingQueue, Client, Worker, codec};
 use redelay_fixture::{Server, redis, until_async};
 use redelay_support::{MINUTE, builder, ms, soon};
@@ -291,7 +291,7 @@ async fn offer(client: Client, queues: [BlockingQueue<i64>; 2], log: Log, stop: 
 }
 
 /// Pushes to the list as another program does, and offers as Redisson does. Asks for the master each time.
-fn push(master: impl Fn() -> u16, keys: &QueueKeys, log: &Log) {
+fn push(master: impl Fn() -> u16, keys: &KeyNames, log: &Log) {
     let begun = Instant::now();
     let Ok(mut server) = connection(master()) else { return };
     let number = log.next();
@@ -305,7 +305,7 @@ fn push(master: impl Fn() -> u16, keys: &QueueKeys, log: &Log) {
 /// Offers as Redisson does.
 pub(crate) fn offer_elsewhere(
     server: &mut redis::Connection,
-    keys: &QueueKeys,
+    keys: &KeyNames,
     number: i64,
     delay: Duration,
 ) -> redis::RedisResult<()> {

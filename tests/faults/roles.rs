@@ -12,7 +12,7 @@ use futures::future::join_all;
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, Client, Delivery, codec};
 use redelay_fixture::{Cluster, Program, Sentinels, Server, redis};
-use redelay_support::{HOUR, MINUTE, builder, is_soak, ms, rounds, soon};
+use redelay_support::{HOUR, MINUTE, builder, is_soak, ms, rounds, soon, still_builder};
 use tokio::task::block_in_place;
 
 use super::around_failover::until_replicated;
@@ -248,7 +248,7 @@ impl Player {
     async fn start(role: Role, url: &str, others: &Client) -> Self {
         let queue = others.blocking_queue(&role.queue(), codec::Long);
         let retries = match role {
-            Role::FollowsRetries => wait_for_retries(others, &role.queue()).await,
+            Role::FollowsRetries => wait_for_retries(url, &role.queue()).await,
             _ => Vec::new(),
         };
         if role == Role::Schedules {
@@ -324,10 +324,10 @@ impl Player {
     }
 }
 
-/// Messages of a queue that wait for a retry in an hour.
-async fn wait_for_retries(others: &Client, name: &str) -> Vec<MessageId> {
-    let others = others.with_timeout(10 * MINUTE);
-    let queue = others.blocking_queue(name, codec::Long);
+/// Messages of a queue that wait for a retry in an hour. Receivers have the timeout of the builder.
+async fn wait_for_retries(url: &str, name: &str) -> Vec<MessageId> {
+    let patient = still_builder(&url.to_owned()).connect().await.unwrap();
+    let queue = patient.blocking_queue(name, codec::Long);
     let numbers: Vec<i64> = (0..).take(RETRIES).collect();
     soon(queue.offer_all(&numbers)).await.unwrap();
     let receiver = queue.receiver().lease(10 * MINUTE);
@@ -340,6 +340,7 @@ async fn wait_for_retries(others: &Client, name: &str) -> Vec<MessageId> {
         });
         soon(join_all(waiting)).await.into_iter().for_each(Result::unwrap);
     }
+    patient.shutdown().await;
     ids
 }
 

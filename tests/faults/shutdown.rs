@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use redelay::{BlockingQueue, DelayedQueue, ErrorKind, codec};
+use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until, until_async};
 use redelay_support::{
     Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, builder, keys, ms, pending, slowly, text_queues, woken,
@@ -108,10 +108,39 @@ async fn shuts_down_without_the_server(timeout: Duration) -> Duration {
     // a busy machine, the connection may still be there to send the text.
     let left = server.list("q").concat();
     assert!(left.is_empty() || left == b"abc", "{left:?}");
+    assert!(
+        left == b"abc" || told(&client).starts_with("return of unread payloads to `q`: 3 were"),
+        "{}",
+        told(&client)
+    );
     assert_eq!(unconfirmed(), 0, "there is no copy");
     assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(assert_ready!(poll.poll()).unwrap_err().kind(), ErrorKind::Closed);
     took
+}
+
+/// The last error of the client.
+fn told(client: &Client) -> String {
+    client.stats().last_error.map(|error| error.message).unwrap_or_default()
+}
+
+/// A runtime that ends takes with it what could return payloads.
+#[test]
+fn what_ends_with_the_runtime_is_told() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = Server::start();
+    let (client, take, poll) = runtime.block_on(async {
+        let (client, ready, delayed) = text_queues(&server).await;
+        delayed.offer_all([(&"b".to_owned(), HOUR), (&"c".to_owned(), HOUR)]).await.unwrap();
+        let mut poll = pending(async move { delayed.poll_many(2).await });
+        woken(&mut poll).await;
+        (client, unread_take(&server, &ready).await, poll)
+    });
+    drop(runtime);
+    assert_eq!(told(&client), "return of unread payloads to `q`: 1 were not back when the client ended");
+    drop(poll);
+    assert_eq!(told(&client), "return of unread payloads to `q`: 2 were not back when the client ended");
+    drop(take);
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn lose_a_lease(command_timeout: Duration) {
     until_drained(&server).await;
     stop.send(()).unwrap();
     let stopped = soon(running).await.unwrap().unwrap();
-    assert_eq!((stopped.done, stopped.failed, stopped.lost, stopped.released), (1, 0, 1, 0));
+    assert_eq!((stopped.acknowledged, stopped.failed, stopped.lost, stopped.released), (1, 0, 1, 0));
     assert_eq!(failures.lock().unwrap().len(), 1);
 }
 
@@ -153,7 +153,7 @@ async fn a_worker_stops_in_time_while_the_server_is_silent() {
     let bound = GRACE + ms(1000) + 2 * COMMAND_TIMEOUT;
     let stopped = timeout(2 * bound + ms(5000), running).await.expect("it stops").unwrap().unwrap();
     println!("stopped after {:?}, of {bound:?}", began.elapsed());
-    assert_eq!((stopped.done, stopped.released), (0, 0), "nobody has answered");
+    assert_eq!((stopped.acknowledged, stopped.released), (0, 0), "nobody has answered");
     assert_eq!(unknown.load(Ordering::SeqCst), 3, "a report for each settlement");
     let began = Instant::now();
     let bound = COMMAND_TIMEOUT + ms(3000);

@@ -81,7 +81,7 @@ async fn a_handler_that_ends_anywhere_is_tried_again_and_frees_its_place() {
     .await;
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
-    assert_eq!(stopped.done, messages as u64);
+    assert_eq!(stopped.acknowledged, messages as u64);
     for (number, attempts) in &*attempts.lock().unwrap() {
         let (point, way) = (number % POINTS, WAYS[(number / POINTS) as usize]);
         let ends = point > 0 || way.starts_with("panics");

@@ -376,7 +376,7 @@ async fn what_is_not_pending_any_more_is_another_burst() {
         let before = SystemTime::now();
         let offer = held.delayed.offer("2", MINUTE).id("a").until_done().debounce(HOUR);
         assert!(matches!(offer.await.unwrap(), Offered::Replaced(_)), "{state:?}");
-        let offered = held.delayed.job("a").get().await.unwrap().unwrap().offered;
+        let offered = held.delayed.job("a").get().await.unwrap().unwrap().first_offered;
         assert_eq!(offered >= before, state != Is::Pending, "{state:?}");
         assert!(held.delayed.job("a").cancel().await.unwrap().is_removed(), "{state:?}");
     }
@@ -406,7 +406,7 @@ async fn states_say_when_how_often_and_why() {
     assert_eq!(delivery.value(), "1");
     delivery.reject("no use").await.unwrap();
     let Some(JobState::Dead { reason, .. }) = job.state().await.unwrap() else { panic!() };
-    assert_eq!(reason, "rejected");
+    assert_eq!(reason.as_str(), "rejected");
     let letters = held.ready.dead_letters().read(None, 10).await.unwrap();
     assert_eq!(letters[0].job_id.as_deref(), Some(&b"a"[..]));
     let states = held.delayed.job_states(["b", "a", "c"]).await.unwrap();

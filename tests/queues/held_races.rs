@@ -106,7 +106,7 @@ async fn a_job_is_cancelled_or_done() {
         done += after as u64;
     }
     // An acknowledgement after the cancel counts, too.
-    assert_eq!((stopped.done, stopped.cancelled, stopped.failed, stopped.lost), (done, 0, 0, 0));
+    assert_eq!((stopped.acknowledged, stopped.cancelled, stopped.failed, stopped.lost), (done, 0, 0, 0));
     nothing_is_left(&server, &ready).await;
     client.shutdown().await;
 }

@@ -16,9 +16,9 @@ use tokio_test::task::Spawn;
 
 use crate::refusals::Writes;
 
-fn due(offered: Offered) -> SystemTime {
+fn due(offered: &Offered) -> SystemTime {
     match offered {
-        Offered::Stored(due) | Offered::Kept(due) | Offered::Replaced(due) => due,
+        Offered::Stored(due) | Offered::Kept(due) | Offered::Replaced(due) => *due,
         other => panic!("{other:?}"),
     }
 }
@@ -44,7 +44,7 @@ async fn an_id_is_taken_while_its_job_is_pending_and_free_once_it_is_due() {
     let first = delayed.offer("first", MINUTE).id("17").await.unwrap();
     assert!(matches!(first, Offered::Stored(_)));
     let second = delayed.offer("second", HOUR).id("17").await.unwrap();
-    assert_eq!(second, Offered::Kept(due(first)));
+    assert_eq!(second, Offered::Kept(due(&first)));
     assert_eq!(delayed.len().await.unwrap(), 1);
     assert!(delayed.job("17").run_now().await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), "first");
@@ -58,19 +58,19 @@ async fn each_policy_does_what_its_name_says() {
     let (server, client, delayed) = still().await;
     let job = delayed.job("a");
     let pending = async || job.get().await.unwrap().map(|job| (job.value, job.due));
-    let first = due(delayed.offer("1", HOUR).id("a").await.unwrap());
+    let first = due(&delayed.offer("1", HOUR).id("a").await.unwrap());
     assert_eq!(pending().await, Some(("1".to_owned(), first)));
 
     let replaced = delayed.offer("2", 2 * HOUR).id("a").replace().await.unwrap();
     assert!(matches!(replaced, Offered::Replaced(_)));
-    assert_eq!(pending().await, Some(("2".to_owned(), due(replaced))));
-    assert!(due(replaced) > first);
+    assert_eq!(pending().await, Some(("2".to_owned(), due(&replaced))));
+    assert!(due(&replaced) > first);
 
     let later = delayed.offer("3", 3 * HOUR).id("a").keep_earliest().await.unwrap();
-    assert_eq!(later, Offered::Kept(due(replaced)));
+    assert_eq!(later, Offered::Kept(due(&replaced)));
     let earlier = delayed.offer("4", MINUTE).id("a").keep_earliest().await.unwrap();
     assert!(matches!(earlier, Offered::Replaced(_)));
-    assert_eq!(pending().await, Some(("4".to_owned(), due(earlier))));
+    assert_eq!(pending().await, Some(("4".to_owned(), due(&earlier))));
 
     // The same payload is the same entry, so only its time changes.
     let list = server.list(ORDERED_LIST);
@@ -103,10 +103,10 @@ async fn a_debounced_job_waits_no_longer_than_its_maximum() {
     let (_server, client, delayed) = still().await;
     // So long that the job is not due meanwhile.
     let (delay, most) = (ms(20_000), ms(20_010));
-    let first = due(delayed.offer("1", delay).id("page").debounce(most).await.unwrap());
+    let first = due(&delayed.offer("1", delay).id("page").debounce(most).await.unwrap());
     for _ in 0..5 {
         tokio::time::sleep(ms(5)).await;
-        let next = due(delayed.offer("2", delay).id("page").debounce(most).await.unwrap());
+        let next = due(&delayed.offer("2", delay).id("page").debounce(most).await.unwrap());
         assert!(next <= first + ms(10), "{:?} after the first", next.duration_since(first));
     }
     client.shutdown().await;
@@ -198,14 +198,14 @@ async fn a_handle_finds_reschedules_and_cancels_its_job() {
     let job = delayed.job("order-17");
     assert!(!job.exists().await.unwrap() && job.get().await.unwrap().is_none());
     assert!(!job.cancel().await.unwrap().is_removed() && !job.reschedule(HOUR).await.unwrap());
-    let first = due(delayed.offer("17", HOUR).id("order-17").await.unwrap());
+    let first = due(&delayed.offer("17", HOUR).id("order-17").await.unwrap());
     let pending = job.get().await.unwrap().unwrap();
     assert_eq!((&*pending.value, pending.due), ("17", first));
-    assert!(pending.offered <= first - HOUR + MINUTE && pending.offered >= first - HOUR - MINUTE);
+    assert!(pending.first_offered <= first - HOUR + MINUTE && pending.first_offered >= first - HOUR - MINUTE);
     assert!(job.reschedule(2 * HOUR).await.unwrap());
     let second = job.get().await.unwrap().unwrap();
     assert!(second.due >= first + HOUR);
-    assert_eq!(second.offered, pending.offered);
+    assert_eq!(second.first_offered, pending.first_offered);
     let at = first - MINUTE;
     assert!(job.reschedule_at(at).await.unwrap());
     assert_eq!(job.get().await.unwrap().unwrap().due, at);
@@ -267,7 +267,7 @@ async fn many_jobs_are_offered_and_cancelled_at_once() {
     assert_eq!(offered.len(), numbers.len());
     assert!(offered.iter().all(|offered| matches!(offered, Offered::Stored(_))));
     let again = delayed.offer_jobs(jobs()).await.unwrap();
-    assert!(again.iter().zip(&offered).all(|(again, first)| *again == Offered::Kept(due(*first))));
+    assert!(again.iter().zip(&offered).all(|(again, first)| *again == Offered::Kept(due(first))));
     assert_eq!(server.list(ORDERED_LIST).len(), numbers.len());
     // A few by themselves, many in passes, and some that are not there.
     use Cancelled::{NotFound, Removed};
@@ -654,7 +654,7 @@ async fn an_entry_with_the_id_of_a_job_is_that_job() {
     for other in ["a job without its field", "an entry with an id of 16 bytes"] {
         let (server, client, delayed) = still().await;
         let (id, first) = if other == "a job without its field" {
-            let first = due(delayed.offer("payload", HOUR).id("job").await.unwrap());
+            let first = due(&delayed.offer("payload", HOUR).id("job").await.unwrap());
             server.cmd(["DEL", JOBS]);
             (b"job".to_vec(), first)
         } else {
@@ -673,7 +673,7 @@ async fn an_entry_with_the_id_of_a_job_is_that_job() {
         server.cmd(["DEL", JOBS]);
         let replaced = delayed.offer("payload", MINUTE).id(&id).replace().await.unwrap();
         assert!(matches!(replaced, Offered::Replaced(at) if at < first), "{other}: {replaced:?}");
-        assert_eq!(delayed.job(&id).get().await.unwrap().unwrap().due, due(replaced), "{other}");
+        assert_eq!(delayed.job(&id).get().await.unwrap().unwrap().due, due(&replaced), "{other}");
         server.cmd(["DEL", JOBS]);
         // With another payload, it is another entry. Nothing tells that the first one is a job.
         assert!(matches!(delayed.offer("other", MINUTE).id(&id).await.unwrap(), Offered::Stored(_)));
@@ -689,7 +689,7 @@ async fn a_second_try_of_an_offer_that_kept_an_entry_says_so() {
     // From now on, the server knows the script.
     let another = client.delayed_queue(&client.blocking_queue::<String>("another", codec::String));
     another.offer("payload", HOUR).id("job").throttle(HOUR).await.unwrap();
-    let first = due(delayed.offer("payload", HOUR).id("job").await.unwrap());
+    let first = due(&delayed.offer("payload", HOUR).id("job").await.unwrap());
     server.cmd(["DEL", JOBS]);
     let proxy = Proxy::start(server.port());
     let other = Queues::of_texts(still_builder(&proxy)).await;

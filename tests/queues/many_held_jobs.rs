@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use fastrand::Rng;
+use redelay::admin::DeadReason;
 use redelay::delayed_queue::{Cancelled, JobState, Offered};
 use redelay::{BlockingQueue, Client, DelayedQueue, Delivery};
 use redelay_fixture::{Server, until_async};
@@ -88,7 +89,7 @@ impl Many {
                 Some(JobState::Ready) => "ready",
                 Some(JobState::InFlight { attempt: 1, .. }) => "in flight",
                 Some(JobState::Waiting { attempts: 1, error, .. }) if error == "no luck" => "waiting",
-                Some(JobState::Dead { reason, .. }) if reason == "rejected" => "dead",
+                Some(JobState::Dead { reason: DeadReason::Rejected, .. }) => "dead",
                 Some(other) => panic!("{id}: {other:?}"),
             };
             assert_eq!(id.rsplit_once(' ').unwrap().0, word, "{id}");

@@ -440,7 +440,7 @@ async fn rows_are_written_by_serde() {
         .schedule("s")
         .every(HOUR)
         .missed(Missed::UpTo(3))
-        .start(UNIX_EPOCH + ms(5))
+        .start_at(UNIX_EPOCH + ms(5))
         .upsert("v")
         .await
         .unwrap();
@@ -456,7 +456,7 @@ async fn rows_are_written_by_serde() {
     assert_eq!(text(serde_json::to_string(&offered)), r#"{"stored":32503680000000}"#);
     assert_eq!(offered, Offered::Stored(due));
     let mut job = delayed.job("job").get().await.unwrap().unwrap();
-    job.offered = UNIX_EPOCH;
+    job.first_offered = UNIX_EPOCH;
     assert_eq!(text(serde_json::to_string(&job)), r#"{"value":"v","due":32503680000000,"offered":0}"#);
 
     let limit = RateLimit::new(50, Duration::from_micros(1500)).burst(10);

@@ -170,7 +170,7 @@ async fn what_has_a_key_is_in_its_partition() {
     soon(delivery.cancelled()).await;
     delivery.retry().await.unwrap();
     assert_eq!(orders.job_states(["held"]).await.unwrap(), [None]);
-    let schedule = orders.schedule("nightly").every(HOUR * 24).start(SystemTime::now() + HOUR);
+    let schedule = orders.schedule("nightly").every(HOUR * 24).start_at(SystemTime::now() + HOUR);
     assert!(schedule.upsert(&1).await.unwrap().is_some());
     assert!(orders.schedule("nightly").remove().await.unwrap());
     client.shutdown().await;

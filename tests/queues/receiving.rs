@@ -264,7 +264,7 @@ async fn what_cannot_be_decoded_does_not_stop_the_queue() {
     next.ack().await.unwrap();
     until_async("a dead letter", || async { count(&server, "ZCARD", DEAD) == 1 }).await;
     assert_eq!(count(&server, "HLEN", MESSAGES), 0);
-    assert_eq!(ready.dead_letters().read(None, 9).await.unwrap()[0].reason, "undecodable");
+    assert_eq!(ready.dead_letters().read(None, 9).await.unwrap()[0].reason.as_str(), "undecodable");
 
     server.cmd(["RPUSH", "q", "not a number"]);
     let retrying =

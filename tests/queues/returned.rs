@@ -92,7 +92,7 @@ async fn leases_may_be_extended_without_end() {
         async {}
     };
     let stopped = soon(Worker::new(&ready).timeout(Duration::MAX).run_until(signal, handler)).await.unwrap();
-    assert_eq!(stopped.done, 1);
+    assert_eq!(stopped.acknowledged, 1);
 }
 
 /// A receiver that is never idle looks for messages without lease and retry, too.

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use redelay::{BlockingQueue, Client, codec};
 use redelay_fixture::{Server, until_async, until_async_within};
-use redelay_support::{MINUTE, alone, part};
+use redelay_support::{MINUTE, alone, part, still_builder};
 
 const QUEUES: usize = 10_000;
 
@@ -91,7 +91,7 @@ async fn idle_queues_cost_next_to_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_takers_wait_at_once_and_a_busy_queue_starves_none() {
     let server = Server::start();
-    let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    let client = still_builder(&server).connect().await.unwrap();
     let queues = queues(&client);
     let begun = Instant::now();
     let mut takers: FuturesUnordered<_> = queues
@@ -162,7 +162,7 @@ async fn a_payload_in_each_of_ten_thousand_queues_costs_few_commands() {
         // No pop covers queues of several slots there.
         return;
     }
-    let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    let client = still_builder(&server).connect().await.unwrap();
     let taken = Arc::new(AtomicUsize::new(0));
     let takers: Vec<_> = queues(&client)
         .into_iter()

@@ -263,7 +263,7 @@ async fn what_is_no_schedule_is_refused() {
         (s(), "call every(), or cron()"),
         (s().every(Duration::ZERO), "an interval of 0 ms"),
         (s().every(SELDOM).zone("UTC"), "an interval has no time zone"),
-        (s().every(SELDOM).start(now).end(now - SELDOM), "the end is before the start"),
+        (s().every(SELDOM).start_at(now).end_at(now - SELDOM), "the end is before the start"),
         (s().every(SELDOM).missed(Missed::UpTo(1_000_000)), "1000000 missed runs"),
         (s().every(SELDOM).missed(Missed::UpTo(0)), "Missed::Skip"),
         (s().cron("0 25 * * *"), "field 2 of the cron expression `0 25 * * *`, `25` (hours)"),
@@ -283,7 +283,7 @@ async fn what_is_no_schedule_is_refused() {
     assert!(lasting(&server).is_empty());
     // The longest name, and one that has ended.
     assert!(delayed.schedule("s".repeat(239)).every(SELDOM).upsert("payload").await.unwrap().is_some());
-    assert_eq!(s().every(SELDOM).end(now - SELDOM).upsert("payload").await.unwrap(), None);
+    assert_eq!(s().every(SELDOM).end_at(now - SELDOM).upsert("payload").await.unwrap(), None);
     client.shutdown().await;
 }
 
@@ -412,7 +412,7 @@ async fn a_short_interval_runs_beside_a_distant_run_and_a_paused_schedule() {
         let (client, ready, delayed) = text_queues(&server).await;
         let other = delayed.schedule("other").every(SELDOM);
         match beside {
-            "over" => drop(other.end(UNIX_EPOCH).upsert("payload").await.unwrap()),
+            "over" => drop(other.end_at(UNIX_EPOCH).upsert("payload").await.unwrap()),
             _ => drop(other.upsert("payload").await.unwrap()),
         }
         if beside == "paused" {

@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::ready;
 use redelay::admin::{
-    DeadLetter, DeadLetters, PopKind, Pump, Quarantine, Quarantined, UnconfirmedPop, UnconfirmedPops,
+    DeadLetter, DeadLetters, DeadReason, PopKind, Pump, Quarantine, Quarantined, UnconfirmedPop,
+    UnconfirmedPops,
 };
 use redelay::admin::{Unsettled, UnsettledMessage};
-use redelay::blocking_queue::{PayloadStream, QueueKeys, RateLimit};
+use redelay::blocking_queue::{KeyNames, PayloadStream, RateLimit};
 use redelay::client::{ClientBuilder, ClientConfig, ReplicasConfig, Tls, TlsConfig};
 use redelay::delayed_queue::{
     Cancelled, EntryFormat, Job, JobOffer, JobState, Missed, Offer, Offered, Overlap, PendingJob, Schedule,
@@ -46,10 +47,10 @@ fn types_are_shared_by_threads() {
     is_shared::<Receiver<Value>>();
     is_shared::<Job<Value>>();
     is_shared::<(Schedule<Value>, Schedules<Value>)>();
-    is_shared::<(DeadLetters, DeadLetter, Unsettled, UnsettledMessage)>();
+    is_shared::<(DeadLetters, DeadLetter, DeadReason, Unsettled, UnsettledMessage)>();
     is_shared::<(UnconfirmedPops, UnconfirmedPop, PopKind, Quarantine, Quarantined)>();
     is_shared::<(ReplicasConfig, TlsConfig, Pump, Inspector)>();
-    is_shared::<(QueueKeys, RateLimit, EntryFormat, Missed, Offered, Ticket, MessageId)>();
+    is_shared::<(KeyNames, RateLimit, EntryFormat, Missed, Offered, Ticket, MessageId)>();
     is_shared::<(Cancelled, JobState, Overlap)>();
     is_shared::<(
         ClientStats,

@@ -54,7 +54,7 @@ async fn layers_apply() {
         .service(service_fn(handler));
     let worker = Worker::new(&ready).concurrency(10).backoff(Backoff::fixed(ms(1)));
     let stopped = run!(worker, service, done.load(Ordering::SeqCst) == 10);
-    assert_eq!((most.load(Ordering::SeqCst), stopped.done, stopped.failed), (2, 10, 1));
+    assert_eq!((most.load(Ordering::SeqCst), stopped.acknowledged, stopped.failed), (2, 10, 1));
     assert_eq!(ready.unsettled().len().await.unwrap(), 0);
 }
 
@@ -79,6 +79,6 @@ async fn a_service_that_fails_to_be_ready_is_a_failure() {
         }
     });
     let stopped = run!(worker, service, failed.load(Ordering::SeqCst) == 3);
-    assert_eq!((stopped.done, stopped.failed), (0, 3));
+    assert_eq!((stopped.acknowledged, stopped.failed), (0, 3));
     assert_eq!(ready.dead_letters().len().await.unwrap(), 1);
 }

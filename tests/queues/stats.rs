@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redelay::{Client, ErrorKind, codec};
+use redelay::{ErrorKind, codec};
 use redelay_fixture::{ClientKind, Proxy, Server, until, until_async};
 use redelay_support::{
     HOUR, ORDERED_LIST, TIMEOUT_SET, lasting, ms, number_queues, patient_builder, soon, still_number_queues,
@@ -171,7 +171,7 @@ async fn a_handle_that_is_gone_is_not_watching() {
 #[tokio::test]
 async fn health_says_what_is_overdue_and_what_fails() {
     let server = Server::start();
-    let client = Client::builder().url(server.url()).transfer_batch(1).connect().await.unwrap();
+    let client = patient_builder(&server).transfer_batch(1).connect().await.unwrap();
     assert_eq!(client.health().transferring_queues, 0);
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);

@@ -72,7 +72,7 @@ async fn no_more_than_the_concurrency_are_handled_at_once() {
         }
     };
     let stopped = run_all(&server, Worker::new(&ready).concurrency(3), handled, 10, handler).await;
-    assert_eq!((most.load(Ordering::SeqCst), stopped.done), (3, 10));
+    assert_eq!((most.load(Ordering::SeqCst), stopped.acknowledged), (3, 10));
 }
 
 /// Case 40, and each outcome.
@@ -119,7 +119,7 @@ async fn each_outcome_does_what_it_says() {
         .timeout(ms(300))
         .on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
     let stopped = run_all(&server, worker, finished, 8, handler).await;
-    assert_eq!((stopped.done, stopped.failed, stopped.rejected), (7, 4, 1));
+    assert_eq!((stopped.acknowledged, stopped.failed, stopped.rejected), (7, 4, 1));
     assert_eq!((stopped.lost, stopped.snoozed, stopped.released), (0, 1, 0));
     // The stats count alike.
     let counted = || async {
@@ -184,7 +184,7 @@ async fn plain_functions_and_results_are_handlers() {
     .await;
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
-    assert_eq!((stopped.done, stopped.failed), (2, 1));
+    assert_eq!((stopped.acknowledged, stopped.failed), (2, 1));
 }
 
 /// `stop_taking` ends a worker as a signal does: what does not end within the grace is released.
@@ -207,7 +207,7 @@ async fn a_client_that_takes_no_more_ends_its_workers() {
     until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
-    assert_eq!((stopped.done, stopped.released), (0, 1));
+    assert_eq!((stopped.acknowledged, stopped.released), (0, 1));
 }
 
 /// Case 41.
@@ -233,7 +233,7 @@ async fn a_stop_waits_for_the_grace_and_releases_the_rest() {
         until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
         stop.signal();
         let stopped = soon(running).await.unwrap().unwrap();
-        assert_eq!((stopped.done, stopped.released), expected);
+        assert_eq!((stopped.acknowledged, stopped.released), expected);
         if expected.1 == 1 {
             let again = soon(ready.receiver().receive()).await.unwrap();
             assert_eq!((*again.value(), again.attempt()), (7, 1), "it does not count");
@@ -454,7 +454,7 @@ async fn a_settlement_that_fails_is_a_failure() {
     until_async("a report", || async { !reports.lock().unwrap().is_empty() }).await;
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
-    assert_eq!((stopped.done, stopped.failed, stopped.lost), (0, 0, 1));
+    assert_eq!((stopped.acknowledged, stopped.failed, stopped.lost), (0, 0, 1));
     let reports = reports.lock().unwrap();
     assert!(reports.len() == 1 && reports[0].0.contains("lease") && !reports[0].1, "{reports:?}");
 }

@@ -1,5 +1,6 @@
 //! A cluster beside one server: what a message costs when its queues are on several masters.
 
+mod cost;
 mod partitions;
 mod place;
 
@@ -8,18 +9,17 @@ use std::slice::from_mut;
 
 use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Column, Contest, Line};
-use crate::job::{Job, Offer, Receive, Reply};
+use crate::job::{Job, Offer, Receive};
 use crate::repeat::Outcome;
 use crate::spread::Better;
 use crate::system::System;
 use crate::warm_up::warm_up;
 use crate::worker::Worker;
+use cost::{Cost, IN_FLIGHT, counted};
 use place::{Place, QUEUE};
 
 /// Queues of a turn, spread over the masters.
 const QUEUES: usize = 16;
-/// To each server: the more commands a server reads and writes at a time, the less each of them costs.
-const IN_FLIGHT: usize = 64;
 /// The most times the CPU time of one server that a message may cost on three masters.
 const MOST: f64 = 1.3;
 /// Takes of whichever queue has one, a second, on one server.
@@ -78,21 +78,6 @@ struct Way {
 impl Way {
     fn name(self, places: &[Place]) -> String {
         format!("{}, {}", self.system.name(), places[self.place].name)
-    }
-}
-
-/// Of each message, in µs of CPU time.
-struct Cost {
-    per_second: f64,
-    client_micros: f64,
-    servers_micros: f64,
-    scripts: f64,
-    commands: f64,
-}
-
-impl Cost {
-    fn both_micros(&self) -> f64 {
-        self.client_micros + self.servers_micros
     }
 }
 
@@ -195,22 +180,4 @@ fn turn(bench: &Bench, place: &mut Place, worker: &mut Worker, work: Work) -> Ou
     let cost = counted(place, worker, |worker| worker.ask(&job))?;
     worker.ask(&Job::Close)?;
     Ok(cost)
-}
-
-/// What each of the messages costs that this job is about.
-fn counted(
-    place: &mut Place,
-    worker: &mut Worker,
-    job: impl FnOnce(&mut Worker) -> Outcome<Reply>,
-) -> Outcome<Cost> {
-    let (client, servers) = (worker.cpu_seconds(), place.counters());
-    let reply = job(worker)?;
-    let servers = place.since(&servers).divided_by(reply.count as f64);
-    Ok(Cost {
-        per_second: reply.per_second(),
-        client_micros: (worker.cpu_seconds() - client) * 1e6 / reply.count as f64,
-        servers_micros: servers.cpu_seconds * 1e6,
-        scripts: servers.scripts,
-        commands: servers.commands,
-    })
 }

@@ -1,13 +1,13 @@
 //! What jobs by id cost the server, by how many are pending. Only redelay has them.
 
 mod held;
+mod numbered;
+mod script_time;
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
-use futures::stream;
-use redelay::{Client, DelayedQueue, codec};
+use redelay::DelayedQueue;
 use redelay_fixture::redis::{Connection, cmd};
 use tokio::runtime::Runtime;
 
@@ -17,15 +17,9 @@ use crate::report::count;
 use crate::server::{ordered_list, timeout_set};
 use crate::spread::Better;
 use crate::system::System;
+use numbered::{CALLS, LATER, QUEUE, any, connect, id, last, later, payload};
+use script_time::{IN_FLIGHT, cancels, cost, spent};
 
-const QUEUE: &str = "jobs";
-/// Calls of each kind, except those that take long.
-const CALLS: u64 = 1000;
-const LONG_CALLS: u64 = 20;
-/// Calls in flight.
-const IN_FLIGHT: usize = 64;
-/// Long after the measurement.
-const LATER: Duration = Duration::from_secs(24 * 3600);
 /// Until when stale ids have to be gone, and how many of them may be left.
 const SWEPT_WITHIN: Duration = Duration::from_secs(600);
 const LEFT: f64 = 0.01;
@@ -93,25 +87,6 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     Measured { contests, ..Measured::default() }
 }
 
-fn id(number: u64) -> String {
-    format!("job-{number}")
-}
-
-fn payload(number: u64) -> String {
-    format!("{number:0>100}")
-}
-
-async fn connect(url: &str, sweep: Option<Duration>) -> (Client, DelayedQueue<String>) {
-    let builder = Client::builder().url(url);
-    let builder = match sweep {
-        Some(interval) => builder.sweep_interval(interval),
-        None => builder.transfer(false),
-    };
-    let client = builder.connect().await.expect("a connection");
-    let delayed = client.delayed_queue(&client.blocking_queue(QUEUE, codec::String));
-    (client, delayed)
-}
-
 async fn fill(delayed: &DelayedQueue<String>, numbers: Range<u64>, delay: Duration) {
     let numbers: Vec<u64> = numbers.collect();
     for numbers in numbers.chunks(10_000) {
@@ -119,49 +94,6 @@ async fn fill(delayed: &DelayedQueue<String>, numbers: Range<u64>, delay: Durati
         let jobs = jobs.iter().map(|(id, payload)| (id, payload, later(delay)));
         delayed.offer_jobs(jobs).await.expect("they are stored");
     }
-}
-
-/// After this time, and up to as much later.
-fn later(delay: Duration) -> Duration {
-    delay + Duration::from_millis(fastrand::u64(0..=delay.as_millis() as u64))
-}
-
-/// The number of a random job that is not among the last of `pending` jobs.
-fn any(pending: u64) -> u64 {
-    fastrand::u64(0..pending - 2 * CALLS)
-}
-
-/// The number of one of the last of `pending` jobs, another one for each `number`.
-fn last(pending: u64, number: u64) -> u64 {
-    pending - 1 - number % CALLS
-}
-
-/// The µs that the server has spent in scripts.
-fn spent(server: &mut Connection) -> f64 {
-    let info: String = cmd("INFO").arg("commandstats").query(server).expect("INFO");
-    let line = info.lines().find(|line| line.starts_with("cmdstat_evalsha:"));
-    let usec = line.and_then(|line| line.split(',').find_map(|part| part.strip_prefix("usec=")));
-    usec.map_or(0.0, |usec| usec.parse().expect("a number"))
-}
-
-/// The time that the server spends in scripts, in µs per call.
-async fn cost(server: &mut Connection, calls: u64, in_flight: usize, run: impl AsyncFn(u64)) -> f64 {
-    // The script is loaded.
-    run(0).await;
-    let before = spent(server);
-    stream::iter(1..=calls).map(|number| run(number)).buffer_unordered(in_flight).collect::<()>().await;
-    (spent(server) - before) / calls as f64
-}
-
-/// The cost of cancelling one of the last of `pending` jobs, and the cost of cancelling a random one.
-async fn cancels(server: &mut Connection, delayed: &DelayedQueue<String>, pending: u64) -> [f64; 2] {
-    let cancel = async |number| {
-        delayed.job(id(number)).cancel().await.map(drop).expect("an answer");
-    };
-    [
-        cost(server, CALLS - 1, IN_FLIGHT, async |number| cancel(last(pending, number)).await).await,
-        cost(server, LONG_CALLS, IN_FLIGHT, async |_| cancel(any(pending)).await).await,
-    ]
 }
 
 async fn calls(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {

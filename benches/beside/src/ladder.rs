@@ -4,35 +4,17 @@
 mod messages;
 pub(crate) mod rung;
 mod system_calls;
-
-use std::collections::BTreeMap;
-use std::slice::from_mut;
+mod ways;
 
 use self::rung::Rung;
 use self::system_calls::Counter;
+use self::ways::{QUEUE, TAKERS, Way, Workers, with_worker};
 use crate::bench::{Bench, Measured};
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::job::{Job, Offer, Receive, payload};
 use crate::repeat::Outcome;
-use crate::settings::Settings;
 use crate::spread::Better;
-use crate::system::System;
-use crate::warm_up::warm_up;
 use crate::worker::Worker;
-
-const QUEUE: &str = "ladder";
-/// The most takers.
-const TAKERS: usize = 8;
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
-    OneThread,
-    TwoThreads,
-    Rung(Rung),
-    Redisson,
-}
-
-type Workers = BTreeMap<Way, Worker>;
 
 /// redelay first: the others are compared with it.
 const WAYS: [Way; 6] = [
@@ -43,42 +25,6 @@ const WAYS: [Way; 6] = [
     Way::Rung(Rung::Fred),
     Way::Redisson,
 ];
-
-impl Way {
-    fn name(self) -> &'static str {
-        match self {
-            Self::OneThread => "redelay, 1 thread",
-            Self::TwoThreads => "redelay, 2 threads",
-            Self::Rung(rung) => rung.name(),
-            Self::Redisson => System::Redisson.name(),
-        }
-    }
-
-    fn start(self, bench: &Bench) -> Outcome<Worker> {
-        let threads = if self == Self::OneThread { 1 } else { 2 };
-        let settings = Settings { worker_threads: threads, ..bench.tuning.best }.with_takers(TAKERS);
-        let url = |system| bench.server.url(system);
-        let mut worker = match self {
-            Self::Redisson => Worker::start(System::Redisson, &url(System::Redisson), settings)?,
-            Self::Rung(rung) => {
-                return Worker::start_rung(&url(System::Redelay), rung.argument(), settings);
-            }
-            _ => Worker::start(System::Redelay, &url(System::Redelay), settings)?,
-        };
-        warm_up(from_mut(&mut worker), bench.effort.warm_up)?;
-        Ok(worker)
-    }
-
-    /// Its process, or a new one if the last turn failed. The server is empty.
-    fn again(self, bench: &mut Bench, workers: &mut Workers) -> Outcome<Worker> {
-        let worker = match workers.remove(&self) {
-            Some(worker) => worker,
-            None => self.start(bench)?,
-        };
-        bench.server.clear();
-        Ok(worker)
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Call {
@@ -198,20 +144,6 @@ fn rows(bench: &mut Bench, workers: &mut Workers, call: Call) -> Vec<Line> {
         lines.push(call.most_system_calls().into_iter().fold(line, Line::aim));
     }
     lines
-}
-
-/// Measures with the process of this way, which serves the next turn, too, if this one succeeds.
-fn with_worker<T>(
-    bench: &mut Bench,
-    workers: &mut Workers,
-    way: Way,
-    measure: impl FnOnce(&mut Bench, &mut Worker) -> Outcome<T>,
-) -> Outcome<T> {
-    let mut worker = way.again(bench, workers)?;
-    let measured = measure(bench, &mut worker)?;
-    worker.ask(&Job::Close)?;
-    workers.insert(way, worker);
-    Ok(measured)
 }
 
 fn turn(bench: &mut Bench, worker: &mut Worker, call: Call) -> Outcome<Turn> {

@@ -2,6 +2,7 @@
 
 mod queue;
 mod receives;
+mod tasks;
 mod working;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ use tokio::task::JoinSet;
 use crate::codecs;
 use crate::job::{Fill, Job, Offer, Reply, due, names, now, payload};
 use queue::Queue;
+use tasks::{all, shares};
 use working::Working;
 
 /// Runs jobs until the input ends. Each queue has this number of partitions; one stands for an ordinary
@@ -151,14 +153,6 @@ impl Worker {
     }
 }
 
-/// Waits for all tasks. Returns the first error, if there is one.
-async fn all(mut tasks: JoinSet<redelay::Result<()>>) -> redelay::Result<()> {
-    while let Some(ended) = tasks.join_next().await {
-        ended.expect("a task that does not panic")?;
-    }
-    Ok(())
-}
-
 /// The queues take turns.
 async fn offer(queues: Vec<Queue>, job: Offer) -> redelay::Result<Reply> {
     let begun = Instant::now();
@@ -220,12 +214,6 @@ async fn fill(queue: &BlockingQueue<String>, job: &Fill) -> redelay::Result<Repl
         left -= chunk;
     }
     Ok(Reply { count: job.count, ..Reply::default() })
-}
-
-/// For each of several lists, how many of its payloads nobody has claimed. Each payload is claimed before it
-/// is taken, so that no taker waits for one that does not come.
-fn shares(count: u64, lists: usize) -> Vec<Arc<AtomicI64>> {
-    (0..lists).map(|_| Arc::new(AtomicI64::new(count as i64 / lists as i64))).collect()
 }
 
 async fn take(lists: &[BlockingQueue<String>], takers: usize, count: u64) -> redelay::Result<Reply> {

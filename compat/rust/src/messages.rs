@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use redelay::admin::DeadLetter;
+use redelay::admin::{DeadLetter, DeadReason};
 use redelay::codec::Codec;
 use redelay::receiver::MessageId;
 use redelay::worker::{Context, Failure, Outcome};
@@ -225,10 +225,10 @@ impl Messages {
         let DeadLetter { id, reason, error, failed, lost, payload, .. } = letter;
         let value = self.codec.decode(payload).unwrap_or(Value::Null);
         // Attempts that failed and lost ones are counted; the attempt that ended in a rejection is one more.
-        let (reason, last) = match &**reason {
-            "rejected" => (error, 1),
-            "undecodable" => (reason, 1),
-            _ => (reason, 0),
+        let (reason, last) = match reason {
+            DeadReason::Rejected => (error.as_str(), 1),
+            DeadReason::Undecodable => (reason.as_str(), 1),
+            _ => (reason.as_str(), 0),
         };
         let attempts = failed + lost + last;
         format!(r#"{{"id":"{id}","value":{value},"reason":{},"attempts":{attempts}}}"#, json!(reason))

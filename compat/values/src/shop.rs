@@ -218,7 +218,7 @@ pub struct CartItem {
 pub struct Cart {
     pub user_id: Option<i64>,
     pub items: Option<Vec<CartItem>>,
-    #[serde(with = "java::set")]
+    #[serde(with = "java::hash_set")]
     pub coupons: Option<Vec<String>>,
     pub ext: Option<HashMap<String, String>>,
     pub ids: Option<Vec<i64>>,

@@ -98,7 +98,7 @@ fn context() -> WorkerContext {
 
 async fn dead(orders: &BlockingQueue<i64>) -> Vec<(String, String, u32)> {
     let letters = orders.dead_letters().read(None, 10).await.unwrap();
-    letters.into_iter().map(|letter| (letter.reason, letter.error, letter.failed)).collect()
+    letters.into_iter().map(|letter| (letter.reason.to_string(), letter.error, letter.failed)).collect()
 }
 
 fn note(begun: &Begun, order: i64, attempt: &Attempt) {

@@ -17,7 +17,8 @@ use redelay::inspector::Cursor;
 #[command(name = "redelay", version, propagate_version = true, infer_subcommands = false)]
 #[command(
     after_help = "Exit codes: 0 done; 1 the answer is negative; 2 wrong usage; 3 no connection; 4 login \
-    refused, or a permission is missing; 130 interrupted."
+    refused, or a permission is missing; 5 the server or this machine refuses it for another reason; 130 \
+    interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -109,11 +110,11 @@ pub(crate) enum Command {
     /// Says what is wrong with queues and with the server, and what to do about it
     ///
     /// It looks once, and up to twice more within 6 s at what may be so for a moment only. It ends with 1 if
-    /// there is an error or a warning.
+    /// there is an error or a warning, and with 2 if there is no queue of a name that is given.
     Doctor {
-        /// The names of queues, as ls prints them; without one, all queues
-        #[arg(value_name = "QUEUE")]
-        queues: Vec<OsString>,
+        /// Which queues: names, and patterns as ls has them
+        #[arg(default_value = "*", value_name = "PATTERN")]
+        patterns: Vec<OsString>,
     },
     /// Shows the queues of a server again and again, on the whole terminal
     ///

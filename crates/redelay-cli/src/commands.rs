@@ -39,7 +39,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             due::run(&session().await?, &bytes(queue), step, count.into(), &out).await
         }
         Command::Watch { pattern } => watch::run(&session().await?, &bytes(pattern), &out).await,
-        Command::Doctor { queues } => doctor::run(session().await, queues, &out).await,
+        Command::Doctor { patterns } => doctor::run(session().await, patterns, &out).await,
         Command::Pump(pumping) => pump::run(&arguments.connection, pumping, &out).await,
         #[cfg(feature = "exporter")]
         Command::Exporter(exporting) => exporter::run(&session().await?, exporting, &out).await,

@@ -3,12 +3,11 @@
 use std::env;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use redelay::client::{ClientConfig, TlsConfig};
-use redelay::codec::classes::Classes;
+use redelay::codec::{Kryo5, WithClasses};
 use redelay::inspector::{Cursor, Inspector, Overview, Role, Server};
 use redelay::{Client, Error, ErrorKind};
 
@@ -35,7 +34,7 @@ pub(crate) struct Session {
     profile: Profile,
     /// The name of the profile, if one was asked for.
     label: Option<String>,
-    classes: Option<Arc<Classes>>,
+    classes: Option<WithClasses>,
     /// Whether all servers of a cluster are asked.
     is_cluster: bool,
 }
@@ -81,7 +80,8 @@ impl Session {
     /// With the classes that these files and the profile describe.
     pub(crate) fn with_classes(self, files: &[PathBuf], out: &Out) -> Result<Self, Failure> {
         let files: Vec<_> = self.profile.classes.iter().chain(files).cloned().collect();
-        Ok(Self { classes: classes::load(&files, out)?, ..self })
+        let classes = classes::load(&files, out)?.map(|classes| Kryo5.with_classes(classes));
+        Ok(Self { classes, ..self })
     }
 
     /// The name of a queue on the server, or a pattern of such names.
@@ -91,15 +91,8 @@ impl Session {
 
     /// A pattern of names on the server. What has a meaning in a pattern has none in the prefix.
     pub(crate) fn pattern(&self, pattern: &[u8]) -> Vec<u8> {
-        let mut all = Vec::new();
-        for byte in self.profile.name_prefix.bytes() {
-            if b"*?[]\\".contains(&byte) {
-                all.push(b'\\');
-            }
-            all.push(byte);
-        }
-        all.extend(pattern);
-        all
+        let prefix = escape::pattern(self.profile.name_prefix.as_bytes());
+        [&prefix[..], pattern].concat()
     }
 
     /// Whether the profile hides values.

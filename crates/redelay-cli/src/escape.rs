@@ -65,6 +65,12 @@ pub(crate) fn argument(argument: &[u8]) -> String {
     format!("{end_of_options}{}", word(argument))
 }
 
+/// A pattern that matches this name only.
+pub(crate) fn pattern(name: &[u8]) -> Vec<u8> {
+    let escaped = |byte: &u8| if b"*?[]\\".contains(byte) { vec![b'\\', *byte] } else { vec![*byte] };
+    name.iter().flat_map(escaped).collect()
+}
+
 fn push(out: &mut String, char: char) {
     match char {
         '\n' => out.push_str("\\n"),

@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     TooOld(String),
     /// The login is refused, or a permission is missing: 4.
     Refused(String),
+    /// The server or this machine refuses it for another reason: 5.
+    Other(String),
     /// The reader of the output has closed it: 0.
     PipeClosed,
 }
@@ -43,6 +45,7 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::NoConnection(_) | Self::TooOld(_) => 3,
             Self::Refused(_) => 4,
+            Self::Other(_) => 5,
         }
     }
 }
@@ -55,7 +58,8 @@ impl fmt::Display for Failure {
             | Self::Usage(text)
             | Self::NoConnection(text)
             | Self::TooOld(text)
-            | Self::Refused(text) => f.write_str(&escape::text(text)),
+            | Self::Refused(text)
+            | Self::Other(text) => f.write_str(&escape::text(text)),
         }
     }
 }
@@ -64,7 +68,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::PipeClosed,
-            _ => Self::Negative(format!("the output cannot be written: {error}")),
+            _ => Self::Other(format!("the output cannot be written: {error}")),
         }
     }
 }
@@ -78,7 +82,9 @@ impl From<Error> for Failure {
             ErrorKind::UnsupportedServer => Self::TooOld(text),
             ErrorKind::Refused => match missing_permission(&text) {
                 Some(right) => Self::Refused(format!("{text}; the missing permission: {right}")),
-                None => Self::Negative(text),
+                // What has this name is no queue.
+                None if text.contains("WRONGTYPE") => Self::Negative(text),
+                None => Self::Other(text),
             },
             // Of one server or sentinel of several: another one may still accept it.
             ErrorKind::Unavailable if ["NOAUTH ", "WRONGPASS "].iter().any(|words| text.contains(words)) => {
@@ -89,7 +95,7 @@ impl From<Error> for Failure {
             ErrorKind::Unavailable | ErrorKind::OutcomeUnknown | ErrorKind::Tls | ErrorKind::Closed => {
                 Self::NoConnection(text)
             }
-            _ => Self::Negative(text),
+            _ => Self::Other(text),
         }
     }
 }
@@ -158,6 +164,17 @@ mod tests {
             ("WRONGTYPE", None),
         ] {
             assert_eq!(missing_permission(text).as_deref(), right, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_script_can_tell_an_answer_from_what_prevents_one() {
+        for (failure, code) in [
+            (Failure::Negative("there is no such queue".into()), 1),
+            (io::Error::other("no space is left").into(), 5),
+            (io::Error::from(io::ErrorKind::BrokenPipe).into(), 0),
+        ] {
+            assert_eq!(failure.code(), code, "{failure}");
         }
     }
 

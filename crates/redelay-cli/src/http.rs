@@ -37,7 +37,7 @@ pub(crate) type Pages = Arc<dyn Fn(&str) -> Option<BoxFuture<'static, Page>> + S
 
 /// Listens at an address. Returns it with its port, which the system chooses if it was 0.
 pub(crate) async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    let cannot = |error| Failure::Usage(format!("{address} cannot be listened at: {error}"));
+    let cannot = |error| Failure::Other(format!("{address} cannot be listened at: {error}"));
     let listener = TcpListener::bind(address).await.map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?;
     Ok((listener, address))

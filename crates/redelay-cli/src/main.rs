@@ -44,7 +44,7 @@ fn main() -> ExitCode {
             runtime.shutdown_background();
             end
         }
-        Err(error) => Err(Failure::Negative(format!("no runtime can be started: {error}"))),
+        Err(error) => Err(Failure::Other(format!("no runtime can be started: {error}"))),
     };
     match end {
         Ok(code) => ExitCode::from(code),

@@ -48,7 +48,7 @@ impl Out {
     /// Writes a document in one line.
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let json = serde_json::to_string(document)
-            .map_err(|error| Failure::Negative(format!("the answer is no JSON: {error}")))?;
+            .map_err(|error| Failure::Other(format!("the answer is no JSON: {error}")))?;
         Ok(writeln!(io::stdout().lock(), "{}", escape::json(&json))?)
     }
 

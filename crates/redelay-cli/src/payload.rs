@@ -1,8 +1,6 @@
 //! A payload as a command prints it: its codec, and its value as JSON, or what else can be said of it.
 
-use std::sync::Arc;
-
-use redelay::codec::classes::Classes;
+use redelay::codec::WithClasses;
 use redelay::codec::detect::{self, Detector, Format, Kind, Verdict};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -24,7 +22,7 @@ pub(crate) struct Reader {
     verdicts: Vec<Verdict>,
     mask: Mask,
     /// The classes of objects in Kryo 5.
-    classes: Option<Arc<Classes>>,
+    classes: Option<WithClasses>,
     /// What the server has said instead of a sample.
     pub(crate) refusal: Option<String>,
 }
@@ -38,15 +36,28 @@ pub(crate) struct Shown {
     pub(crate) bytes: usize,
     /// Its value. What cannot be read is an object of `@class`, `@length` and `@strings`.
     pub(crate) value: Option<Box<RawValue>>,
-    /// Its bytes in hexadecimal digits; not there if the profile masks values.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its bytes in hexadecimal digits; `null` if the profile masks values.
     pub(crate) payload_hex: Option<String>,
-    /// Why `--decoder` has not read it; `null` if it has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) decoder_error: Option<Option<String>>,
+    /// Why `--decoder` has not read it; `null` if it has, and without it.
+    pub(crate) decoder_error: Option<String>,
     /// The value for people, escaped.
     #[serde(skip)]
     pub(crate) text: String,
+}
+
+/// What a document says of a payload. Where there is none, the fields are `null`.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum PayloadFields {
+    Of(Shown),
+    Absent { codec: (), bytes: (), value: (), payload_hex: (), decoder_error: () },
+}
+
+impl From<Option<Shown>> for PayloadFields {
+    fn from(shown: Option<Shown>) -> Self {
+        let absent = Self::Absent { codec: (), bytes: (), value: (), payload_hex: (), decoder_error: () };
+        shown.map_or(absent, Self::Of)
+    }
 }
 
 /// A codec of a queue, as a document says it.
@@ -83,7 +94,7 @@ impl Reader {
     }
 
     /// With the classes that are described.
-    pub(crate) fn with_classes(self, classes: Option<Arc<Classes>>) -> Self {
+    pub(crate) fn with_classes(self, classes: Option<WithClasses>) -> Self {
         Self { classes, ..self }
     }
 
@@ -166,11 +177,11 @@ impl Shown {
                 let value = escape::json(&value).into_owned();
                 let text = if json.is_some() { value.clone() } else { escape::text(&text) };
                 let value = RawValue::from_string(value).ok();
-                Self { codec: DECODER.into(), value, decoder_error: Some(None), text, ..self }
+                Self { codec: DECODER.into(), value, decoder_error: None, text, ..self }
             }
             Err(why) => {
                 let text = format!("{} (the decoder: {})", self.text, escape::text(&why));
-                Self { text, decoder_error: Some(Some(why)), ..self }
+                Self { text, decoder_error: Some(why), ..self }
             }
         }
     }
@@ -200,6 +211,9 @@ pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use redelay::codec::Kryo5;
+    use redelay::codec::classes::Classes;
+
     use super::*;
 
     const COUPON: &[u8] = b"\x01\x00com.acme.Coupo\xeeWINTER2\xb6\x0e";
@@ -251,23 +265,35 @@ mod tests {
             let shown = reader.read(secret);
             let json = serde_json::to_string(&shown).unwrap();
             assert!(!json.contains("WINTER26") && !shown.text.contains("WINTER26"), "{json} {}", shown.text);
-            assert!(!json.contains("payload_hex"), "{json}");
+            assert!(json.contains(r#""payload_hex":null"#), "{json}");
         }
     }
 
     #[test]
     fn objects_of_described_classes_are_read_and_masked() {
         let classes = "class com.acme.Coupon { String code; int percent; }".parse::<Classes>().unwrap();
-        let with = |mask: &[&str]| reader(mask, &[COUPON]).with_classes(Some(classes.clone().into()));
+        let classes = Kryo5.with_classes(classes);
+        let with = |mask: &[&str]| reader(mask, &[COUPON]).with_classes(Some(classes.clone()));
         let read = with(&[]).read(COUPON);
         assert_eq!(read.text, r#"{"@class":"com.acme.Coupon","code":"WINTER26","percent":7}"#);
         let masked = with(&["code"]).read(COUPON);
         assert_eq!(masked.text, r#"{"@class":"com.acme.Coupon","code":"(masked)","percent":7}"#);
         assert!(!serde_json::to_string(&masked).unwrap().contains("WINTER26"));
-        let other = reader(&["code"], &[COUPON]).with_classes(Some(Classes::new().into()));
+        let none = Kryo5.with_classes(Classes::new());
+        let other = reader(&["code"], &[COUPON]).with_classes(Some(none.clone()));
         assert_eq!(other.read(COUPON).text, "(masked)");
-        let other = reader(&[], &[COUPON]).with_classes(Some(Classes::new().into())).read(COUPON).text;
+        let other = reader(&[], &[COUPON]).with_classes(Some(none)).read(COUPON).text;
         assert!(other.ends_with("before offset 17 are not described)"), "{other}");
+    }
+
+    #[test]
+    fn a_document_has_the_fields_of_a_payload_also_without_one() {
+        let json = |shown: Option<Shown>| serde_json::to_value(PayloadFields::from(shown)).unwrap();
+        let [none, some] = [None, Some(reader(&[], &[]).read(COUPON))].map(json);
+        let fields = |json: &serde_json::Value| json.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(fields(&none), fields(&some));
+        assert!(none.as_object().unwrap().values().all(serde_json::Value::is_null), "{none}");
+        assert!(some["decoder_error"].is_null() && some["bytes"] == 26, "{some}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use redelay::codec::detect::Format;
+use redelay::inspector::matches;
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -129,17 +130,6 @@ impl Profile {
     }
 }
 
-/// Whether a name matches a pattern, where `*` is anything.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    match pattern.split_first() {
-        None => name.is_empty(),
-        Some((b'*', rest)) => (0..=name.len()).any(|from| matches(rest, &name[from..])),
-        Some((first, rest)) => {
-            name.split_first().is_some_and(|(one, name)| one == first && matches(rest, name))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,15 +203,24 @@ mod tests {
     }
 
     #[test]
-    fn patterns() {
-        for (pattern, name, is_match) in [
-            ("*", "", true),
-            ("a*b*", "axxbyy", true),
-            ("a*b", "axxby", false),
-            ("a", "a", true),
-            ("a", "ab", false),
+    fn codecs_have_the_patterns_of_ls() {
+        let file = r"
+            [prod.codec]
+            'order[sz]' = 'json'
+            'mail?' = 'int'
+            'a\*' = 'kryo5'
+        ";
+        let profiles = parse(file).unwrap();
+        for (name, codec) in [
+            ("orders", Some("json")),
+            ("order", None),
+            ("mails", Some("int")),
+            ("mail", None),
+            ("a*", Some("kryo5")),
+            ("ab", None),
         ] {
-            assert_eq!(matches(pattern.as_bytes(), name.as_bytes()), is_match, "{pattern} {name}");
+            let codec = codec.and_then(|codec| codec.parse().ok());
+            assert_eq!(profiles["prod"].codec_of(name.as_bytes()), codec, "{name}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::escape;
 use crate::failure::missing_permission;
 use crate::human;
 use crate::payload::{Codec, Reader, UNKNOWN, hex};
-use crate::state::{State, is_silence};
+use crate::state::{State, is_silence, is_unanswered};
 use crate::table::{Cell, Column};
 
 /// A queue as a document. What is `null` is not known or does not exist; `unknown` says which is not known.
@@ -41,14 +41,49 @@ pub(crate) struct Queue {
     received_ago_ms: Option<f64>,
     /// Of a sample of its payloads; `null` if the server refuses to show them.
     codecs: Option<Vec<Codec>>,
-    unknown: Vec<Unknown>,
+    unknown: Vec<UnknownField>,
 }
 
-/// The name of a queue in a document.
-#[derive(Clone, Debug, Serialize)]
+/// A field that is `null` because the server has not said it.
+#[derive(Debug, Serialize)]
+struct UnknownField {
+    /// Its name; `server` for all of them.
+    what: String,
+    why: String,
+    permission: Option<String>,
+}
+
+impl UnknownField {
+    fn all(unknown: &Unknown) -> impl Iterator<Item = Self> {
+        fields(&unknown.what).into_iter().map(move |what| Self {
+            what: what.to_owned(),
+            why: unknown.why.clone(),
+            permission: unknown.permission.clone(),
+        })
+    }
+
+    /// That of the codecs, of which the reader knows none.
+    fn codecs(why: &str) -> Self {
+        // As for the others, that of a command.
+        let permission = missing_permission(why).filter(|right| right.starts_with('+'));
+        Self { what: "codecs".to_owned(), why: why.to_owned(), permission }
+    }
+}
+
+/// The fields of a document that need an answer of the server.
+fn fields(answer: &str) -> Vec<&str> {
+    match answer {
+        "next_due_in" => vec!["overdue_for_ms", "next_due_in_ms"],
+        "is_paused" => vec!["is_paused", "max_in_flight", "max_pending", "rate_limit", "received_ago_ms"],
+        field => vec![field],
+    }
+}
+
+/// The name of a queue in a document; `null` if that is about no queue.
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Name {
     /// What is not UTF-8 is escaped.
-    queue: String,
+    queue: Option<String>,
     /// The bytes, if they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     queue_hex: Option<String>,
@@ -57,8 +92,8 @@ pub(crate) struct Name {
 impl Name {
     pub(crate) fn new(name: &[u8]) -> Self {
         match std::str::from_utf8(name) {
-            Ok(text) => Self { queue: text.to_owned(), queue_hex: None },
-            Err(_) => Self { queue: escape::bytes(name), queue_hex: Some(hex(name)) },
+            Ok(text) => Self { queue: Some(text.to_owned()), queue_hex: None },
+            Err(_) => Self { queue: Some(escape::bytes(name)), queue_hex: Some(hex(name)) },
         }
     }
 }
@@ -69,6 +104,11 @@ fn millis(span: Option<Duration>) -> Option<f64> {
 
 impl Queue {
     pub(crate) fn new(name: &[u8], queue: &Overview, reader: &Reader) -> Self {
+        // A server that does not answer has shown no payload.
+        let codecs = reader.codecs().filter(|_| !is_unanswered(queue));
+        let refusal = reader.refusal.as_ref().filter(|_| codecs.is_none());
+        let unknown = queue.unknown.iter().flat_map(UnknownField::all);
+        let unknown = unknown.chain(refusal.map(|why| UnknownField::codecs(why))).collect();
         Self {
             name: Name::new(name),
             server: queue.server.clone(),
@@ -92,8 +132,8 @@ impl Queue {
             transferring_processes: queue.transferring_processes,
             receivers: queue.receivers,
             received_ago_ms: millis(queue.received_ago),
-            codecs: reader.codecs(),
-            unknown: queue.unknown.clone(),
+            codecs,
+            unknown,
         }
     }
 }
@@ -284,10 +324,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_unknown_is_named_by_its_field() {
+        let mut reader = Reader::default();
+        reader.refusal = Some("NOPERM User looks has no permissions to run the 'lrange' command".into());
+        let json = serde_json::to_value(Queue::new(b"q", &Overview::default(), &reader)).unwrap();
+        let [codecs] = &json["unknown"].as_array().unwrap()[..] else { panic!("{json}") };
+        assert_eq!((&codecs["what"], &codecs["permission"]), (&"codecs".into(), &"+lrange".into()));
+        assert!(json["codecs"].is_null(), "{json}");
+        for answer in ["pending", "next_due_in", "is_paused"] {
+            for field in fields(answer) {
+                assert!(json.get(field).is_some_and(serde_json::Value::is_null), "{field} in {json}");
+            }
+        }
+        assert_eq!(fields("server"), ["server"]);
+    }
+
+    #[test]
     fn names_are_text_and_bytes() {
         let json = |name: &[u8]| serde_json::to_string(&Name::new(name)).unwrap();
         assert_eq!(json("q\n{ü}".as_bytes()), r#"{"queue":"q\n{ü}"}"#);
         assert_eq!(json(b"\xff\x00"), r#"{"queue":"\\xff\\x00","queue_hex":"ff00"}"#);
+        assert_eq!(serde_json::to_string(&Name::default()).unwrap(), r#"{"queue":null}"#);
     }
 
     #[test]

@@ -36,10 +36,20 @@ impl Wanted {
 
     /// Finds the queues that one of the patterns means, among others if there are several patterns.
     pub(crate) fn search(&self, inspector: &Inspector) -> Queues {
+        inspector.queues(self.searched())
+    }
+
+    /// The same, and the keys of all queues that should have been deleted.
+    pub(crate) fn search_with_leftovers(&self, inspector: &Inspector) -> Queues {
+        inspector.queues_and_leftovers(self.searched())
+    }
+
+    /// The pattern of a search.
+    fn searched(&self) -> &[u8] {
         match &self.patterns[..] {
             // It asks nothing about the keys of other queues, which the user may not be granted.
-            [pattern] => inspector.queues(pattern),
-            _ => inspector.queues("*"),
+            [pattern] => pattern,
+            _ => b"*",
         }
     }
 
@@ -127,6 +137,7 @@ fn literal(pattern: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::escape;
 
     #[test]
     fn a_word_without_a_wildcard_is_a_name() {
@@ -141,6 +152,23 @@ mod tests {
         ] {
             assert_eq!(literal(word).as_deref(), name, "{word:?}");
         }
+        // What is said of a queue names it.
+        for name in [&b"orders"[..], br"a*b?[c]\d", b"\xff\\"] {
+            assert_eq!(literal(&escape::pattern(name)).as_deref(), Some(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn one_pattern_is_searched_for_and_nothing_else() {
+        let wanted = |patterns: &[&[u8]]| Wanted {
+            names: BTreeSet::from(["mails".into()]),
+            patterns: patterns.iter().map(|pattern| pattern.to_vec()).collect(),
+        };
+        assert_eq!(wanted(&[b"shop:*"]).searched(), b"shop:*");
+        let several = wanted(&[b"shop:*", b"o?ders"]);
+        assert_eq!(several.searched(), b"*");
+        let is_meant = ["shop:orders", "orders", "mails"].map(|name| several.matches(name.as_bytes()));
+        assert_eq!((is_meant, several.matches(b"invoices")), ([true; 3], false));
     }
 
     #[test]

@@ -6,6 +6,10 @@
 //! those of the fields of [`QueueStats`] and [`ClientStats`](redelay::stats::ClientStats), with the unit
 //! and `_total` where Prometheus expects them: `docs/observability.md` lists them. What Java services do
 //! with a queue is not in them.
+//!
+//! The label `queue`, and OpenTelemetry's `messaging.destination.name`, are the name of the queue on the
+//! server, after a mapping of names such as [`name_prefix`](redelay::client::ClientBuilder::name_prefix), as
+//! in events, in spans and in `redelay exporter`.
 
 mod differences;
 mod facade;
@@ -46,6 +50,7 @@ pub struct Reporter {
 }
 
 struct Queue {
+    /// On the server.
     name: String,
     read: Read,
     /// What was published of it.
@@ -68,7 +73,7 @@ impl Reporter {
     /// stats with one script. As long as the reporter exists, so do the counters of the queue.
     #[must_use]
     pub fn queue<T: Send + 'static>(mut self, queue: &BlockingQueue<T>) -> Self {
-        let name = queue.name().to_owned();
+        let name = queue.keys().target;
         let queue = queue.clone();
         let read: Read = Box::new(move || {
             let queue = queue.clone();
@@ -78,7 +83,8 @@ impl Reporter {
         self
     }
 
-    /// Reports at once, and then in this interval, without an end: drop the future, or abort its task.
+    /// Reports at once, and then in this interval, without an end: drop the future, or abort its task. A
+    /// [`report`](Self::report) that fails does not end it.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -87,25 +93,36 @@ impl Reporter {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            self.report().await;
+            // The next report makes up for what is left out.
+            let _ = self.report().await;
         }
     }
 
-    /// Reports once. A queue whose server does not answer is left out until it does; nothing that was counted
-    /// meanwhile is missing then.
+    /// Reports once. A queue whose stats cannot be read is left out until they can be; nothing that was
+    /// counted meanwhile is missing then.
+    ///
+    /// # Errors
+    /// The first error of those of [`BlockingQueue::stats`], in the order of the queues. The client's own
+    /// counters and all other queues are published before it is returned.
     ///
     /// # Cancel safety
     /// Cancel safe: the next report makes up for it.
-    pub async fn report(&mut self) {
+    pub async fn report(&mut self) -> redelay::Result<()> {
         let stats = join_all(self.queues.iter().map(|queue| (queue.read)())).await;
         facade::client(&self.client.stats());
+        let mut reported = Ok(());
         for (queue, stats) in self.queues.iter_mut().zip(stats) {
-            let Ok(stats) = stats else { continue };
-            facade::queue(&queue.name, &queue.last, &stats);
-            #[cfg(feature = "opentelemetry-0-33")]
-            self.meter.queue(&queue.name, &queue.last, &stats);
-            queue.last = stats;
+            match stats {
+                Ok(stats) => {
+                    facade::queue(&queue.name, &queue.last, &stats);
+                    #[cfg(feature = "opentelemetry-0-33")]
+                    self.meter.queue(&queue.name, &queue.last, &stats);
+                    queue.last = stats;
+                }
+                Err(error) => reported = reported.and(Err(error)),
+            }
         }
+        reported
     }
 }
 

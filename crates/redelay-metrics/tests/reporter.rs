@@ -8,7 +8,7 @@ use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
     SharedString, Unit,
 };
-use redelay::{BlockingQueue, Client, codec};
+use redelay::{BlockingQueue, Client, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_metrics::Reporter;
 
@@ -134,7 +134,7 @@ async fn the_facade_gets_what_was_counted_and_measured() {
     let _guard = metrics::set_default_local_recorder(&recorded);
     let ready = work(&client, "orders").await;
     let mut reporter = Reporter::new(&client).queue(&ready);
-    reporter.report().await;
+    reporter.report().await.expect("a report");
     for (name, value) in [
         ("redelay_client_connected", 1.0),
         ("redelay_client_transferred_total", 2.0),
@@ -156,15 +156,57 @@ async fn the_facade_gets_what_was_counted_and_measured() {
         values["redelay_queue_lateness_seconds queue=orders"].iter().map(|(_, count)| count).sum();
     assert!((1..=2).contains(&late), "{values:?}");
     // What was published is not published again.
-    reporter.report().await;
+    reporter.report().await.expect("a report");
     let again = recorded.values();
     assert_eq!(again["redelay_queue_handling_seconds queue=orders outcome=acknowledged"].len(), 1);
     // A server that is away leaves its queues as they were.
     server.kill_9();
     until_async("it is away", || std::future::ready(!client.stats().connected)).await;
-    reporter.report().await;
+    assert!(reporter.report().await.unwrap_err().is_unavailable());
     assert_eq!(recorded.value("redelay_client_connected"), 0.0);
     assert_eq!(recorded.value("redelay_queue_pending queue=orders"), 1.0);
+}
+
+#[tokio::test]
+async fn a_queue_has_its_name_on_the_server() {
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).name_prefix("shop:").connect().await.expect("a client");
+    let recorded = Recorded::default();
+    let _guard = metrics::set_default_local_recorder(&recorded);
+    let ready = client.blocking_queue("orders", codec::Long);
+    ready.put(&1).await.expect("a payload");
+    Reporter::new(&client).queue(&ready).report().await.expect("a report");
+    assert_eq!(recorded.value("redelay_queue_ready queue=shop:orders"), 1.0);
+    let values = recorded.values();
+    let others = values.keys().filter(|name| name.contains("queue=") && !name.contains("queue=shop:orders"));
+    assert_eq!(others.count(), 0, "{values:?}");
+}
+
+#[tokio::test]
+async fn queues_beside_one_that_cannot_be_read_are_reported() {
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.expect("a client");
+    let recorded = Recorded::default();
+    let _guard = metrics::set_default_local_recorder(&recorded);
+    let names = ["orders", "broken", "worse", "mails"];
+    let [orders, broken, worse, mails] = names.map(|name| client.blocking_queue(name, codec::Long));
+    orders.put(&1).await.expect("a payload");
+    mails.offer_all(&[1, 2]).await.expect("payloads");
+    server.cmd(["SET", "broken", "a text"]);
+    server.cmd(["SET", "worse", "a text"]);
+    let reporter = Reporter::new(&client).queue(&orders).queue(&broken).queue(&worse);
+    let mut reporter = reporter.queue(&mails);
+    let error = reporter.report().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().contains("`broken`"), "{error}");
+    assert_eq!(recorded.value("redelay_client_connected"), 1.0);
+    assert_eq!(recorded.value("redelay_queue_ready queue=orders"), 1.0);
+    assert_eq!(recorded.value("redelay_queue_ready queue=mails"), 2.0);
+    assert!(!recorded.values().contains_key("redelay_queue_ready queue=broken"));
+    server.cmd(["DEL", "broken"]);
+    server.cmd(["DEL", "worse"]);
+    reporter.report().await.expect("a report");
+    assert_eq!(recorded.value("redelay_queue_ready queue=broken"), 0.0);
 }
 
 #[cfg(feature = "opentelemetry-0-33")]
@@ -180,9 +222,9 @@ async fn opentelemetry_gets_it_under_the_names_of_its_conventions() {
     let provider = SdkMeterProvider::builder().with_reader(reader).build();
     global::set_meter_provider(provider.clone());
     let server = Server::start();
-    let client = Client::connect(&server.url()).await.expect("a client");
+    let client = Client::builder().url(server.url()).name_prefix("shop:").connect().await.expect("a client");
     let ready = work(&client, "mails").await;
-    Reporter::new(&client).queue(&ready).report().await;
+    Reporter::new(&client).queue(&ready).report().await.expect("a report");
     provider.force_flush().expect("it exports");
     let exported = exporter.get_finished_metrics().expect("metrics");
     let mut found = Vec::new();
@@ -195,8 +237,8 @@ async fn opentelemetry_gets_it_under_the_names_of_its_conventions() {
                 for point in sum.data_points() {
                     let attributes: Vec<_> = point.attributes().collect();
                     assert!(has(&attributes, "messaging.system", "redis"));
-                    // The other test has another queue, and the same global meter.
-                    if has(&attributes, QUEUE, "mails") {
+                    // The other tests have other queues, and the same global meter.
+                    if has(&attributes, QUEUE, "shop:mails") {
                         found.push((metric.name().to_owned(), point.value()));
                     }
                 }
@@ -204,14 +246,14 @@ async fn opentelemetry_gets_it_under_the_names_of_its_conventions() {
             AggregatedMetrics::U64(MetricData::Gauge(gauge)) => {
                 let points = gauge.data_points();
                 let points =
-                    points.filter(|point| has(&point.attributes().collect::<Vec<_>>(), QUEUE, "mails"));
+                    points.filter(|point| has(&point.attributes().collect::<Vec<_>>(), QUEUE, "shop:mails"));
                 found.extend(points.map(|point| (metric.name().to_owned(), point.value())));
             }
             AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
                 for point in histogram.data_points() {
                     let attributes: Vec<_> = point.attributes().collect();
                     let failed = if has(&attributes, "error.type", "failed") { " failed" } else { "" };
-                    if has(&attributes, QUEUE, "mails") {
+                    if has(&attributes, QUEUE, "shop:mails") {
                         found.push((format!("{}{failed}", metric.name()), point.count()));
                     }
                     assert_eq!(point.bucket_counts().count(), 15);

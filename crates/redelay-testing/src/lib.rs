@@ -20,6 +20,8 @@
 //! Methods of servers and proxies block the thread: a start takes some milliseconds, but that of a
 //! [`Cluster`] or of [`Sentinels`] takes seconds, as do their failovers. If other tasks must run meanwhile,
 //! call them by `tokio::task::block_in_place`, which needs `#[tokio::test(flavor = "multi_thread")]`.
+//! [`until`] and [`until_within`] block the thread until the condition is true, so that a `#[tokio::test]`
+//! needs [`until_async`].
 //!
 //! Linux is tested. The crate needs a Unix; on others than Linux, the server of a test process that is killed
 //! goes on.

@@ -12,6 +12,8 @@ const PAGE: usize = 1_000;
 /// Asserts that this value is pending, and is due at this time, `tolerance` earlier or later. Other values
 /// may be pending, too, and the same one with other due times.
 ///
+/// `value` is anything that the values of the queue can be compared with: a `&str`, if they are a `String`.
+///
 /// The due time is by the server's clock. For `offer(&value, delay)`, `at` is `SystemTime::now() + delay`,
 /// and the tolerance covers what passes from the offer to that line: on a busy machine, that may be seconds.
 ///
@@ -36,16 +38,24 @@ const PAGE: usize = 1_000;
 /// let (half_an_hour, minute) = (Duration::from_secs(1_800), Duration::from_secs(60));
 /// orders.offer(&17, half_an_hour).await?;
 /// assert_pending(&orders, &17, SystemTime::now() + half_an_hour, minute).await;
+///
+/// let notes = client.delayed_queue(&client.blocking_queue("notes", codec::String));
+/// notes.offer("order 17", half_an_hour).await?;
+/// assert_pending(&notes, "order 17", SystemTime::now() + half_an_hour, minute).await;
 /// # redelay::Result::Ok(())
 /// # }).unwrap();
 /// ```
 #[track_caller]
-pub fn assert_pending<'a, T: PartialEq + Debug + 'static>(
+pub fn assert_pending<'a, T, V>(
     queue: &'a DelayedQueue<T>,
-    value: &'a T,
+    value: &'a V,
     at: SystemTime,
     tolerance: Duration,
-) -> impl Future<Output = ()> + 'a {
+) -> impl Future<Output = ()> + 'a
+where
+    T: PartialEq<V> + Debug + 'static,
+    V: Debug + ?Sized,
+{
     let caller = Location::caller();
     async move {
         let mut pending = Vec::new();

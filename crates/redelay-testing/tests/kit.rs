@@ -61,7 +61,7 @@ async fn a_handler_ends_as_in_a_worker() {
     .await;
     drop(stop);
     let stopped = worker.await.unwrap().unwrap();
-    assert_eq!((stopped.done, stopped.failed, stopped.rejected), (1, 6, 1));
+    assert_eq!((stopped.acknowledged, stopped.failed, stopped.rejected), (1, 6, 1));
 
     let mut outcomes = Vec::new();
     for value in 1..=8 {
@@ -105,6 +105,20 @@ async fn what_is_pending_is_found_by_value_and_due_time() {
     }
     let text = refused(&delayed, 8, at - 5 * MINUTE).await;
     assert!(text.contains("\"8 300.") && text.contains("s later\""), "{text}");
+}
+
+#[tokio::test]
+async fn a_pending_string_is_found_by_a_str() {
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let orders = client.delayed_queue(&client.blocking_queue("orders", codec::String));
+    orders.offer("order 1", HOUR).await.unwrap();
+    let at = SystemTime::now() + HOUR;
+    assert_pending(&orders, "order 1", at, MINUTE).await;
+    assert_pending(&orders, &"order 1".to_owned(), at, MINUTE).await;
+    let asserted = tokio::spawn(async move { assert_pending(&orders, "order 2", at, MINUTE).await });
+    let text: Box<String> = asserted.await.unwrap_err().into_panic().downcast().unwrap();
+    assert!(text.starts_with("\"order 2\" is not pending") && text.contains("order 1"), "{text}");
 }
 
 /// More than are read at a time, in a cluster, too, and some of them with ids.

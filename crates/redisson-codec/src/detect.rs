@@ -10,7 +10,7 @@
 //! use redisson_codec::detect::{self, Detector, Format, Kind, Reason};
 //!
 //! let payload = br#"{"@class":"com.acme.Order","id":["java.lang.Long",7]}"#;
-//! let best = detect::candidates(payload)[0];
+//! let best = &detect::candidates(payload)[0];
 //! assert_eq!((best.format, best.reason), (Format::Plain(Kind::JsonJackson), Reason::Magic));
 //! assert_eq!(best.format.to_json(payload)?, r#"{"@class":"com.acme.Order","id":7}"#);
 //!

@@ -10,7 +10,7 @@
 //! | `Option<i32>` and so on | `Integer` and so on |
 //! | `String`, `Option<String>` | `String` |
 //! | `Vec<T>` | `ArrayList`; its elements are objects, so that `Vec<i32>` is a `List<Integer>` |
-//! | `HashSet<T>`, `BTreeSet<T>` with [`set`] or another of the set modules | `HashSet` … |
+//! | `HashSet<T>`, `BTreeSet<T>` with [`hash_set`] or another of the set modules | `HashSet` … |
 //! | `HashMap<K, V>`, `BTreeMap<K, V>` | `HashMap`; with [`linked_hash_map`], [`tree_map`] another |
 //! | `Vec<u8>`, `serde_bytes` | `byte[]` |
 //! | `Vec<T>` with [`array`](mod@array) | `int[]`, `Integer[]`, `String[]`, `Line[]` … |
@@ -84,7 +84,7 @@
 //! struct Order {
 //!     id: i64,
 //!     customer: Option<String>,
-//!     #[serde(with = "java::set")]
+//!     #[serde(with = "java::hash_set")]
 //!     tags: Option<Vec<String>>,
 //!     total: Option<java::BigDecimal>,
 //!     extra: java::Value,
@@ -115,9 +115,9 @@ pub use convert::ConversionError;
 pub use small_classes::{OptionalDouble, OptionalInt, OptionalLong, Pattern};
 pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
 pub use type_hint::{
-    array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map,
-    linked_hash_set, linked_list, locale, month_day, object, offset_date_time, offset_time, optional, period,
-    set, string_builder, tree_map, tree_set, uri, url, year, year_month, zone_id, zone_offset,
+    array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, hash_set,
+    linked_hash_map, linked_hash_set, linked_list, locale, month_day, object, offset_date_time, offset_time,
+    optional, period, string_builder, tree_map, tree_set, uri, url, year, year_month, zone_id, zone_offset,
     zoned_date_time,
 };
 pub use uuid::Uuid;

@@ -34,5 +34,5 @@ async fn it_is_ready_while_the_server_is_there_and_ends_on_sigterm() {
     until_async("it has ended", || async { !program.is_running() }).await;
     assert_eq!(program.exit_code(), Some(0));
     let output = program.output();
-    assert!(output.contains("done: 1"), "{output}");
+    assert!(output.contains("acknowledged: 1"), "{output}");
 }

@@ -83,7 +83,7 @@ async fn a_shop_that_stays_closed_leaves_a_dead_letter() {
     })
     .await;
     let letter = due.dead_letters().read(None, 1).await.unwrap().remove(0);
-    assert_eq!((&*letter.reason, due.decode(&letter.payload).unwrap()), ("attempts", 18));
+    assert_eq!((letter.reason.as_str(), due.decode(&letter.payload).unwrap()), ("attempts", 18));
     stop.send(()).unwrap();
     assert_eq!(running.await.unwrap().unwrap().failed, 3);
 }

@@ -104,7 +104,7 @@ async fn an_id_replaces_and_cancels() {
     until_async("it is sent", || async { endpoint.texts() == ["now"] }).await;
     assert_eq!(service.call("GET", "/reminders/1", String::new()).await.0, 404);
     let output = service.stop().await;
-    assert!(output.contains("done: 1"), "{output}");
+    assert!(output.contains("acknowledged: 1"), "{output}");
 }
 
 #[tokio::test]
@@ -138,5 +138,5 @@ async fn what_is_pending_outlives_the_process() {
     until_async("it is sent", || async { endpoint.texts() == ["after a restart"] }).await;
     // Nothing but the worker's stop decides when the process ends, and it says what it has done.
     let output = service.stop().await;
-    assert!(output.contains("Stopped") && output.contains("done: 1"), "{output}");
+    assert!(output.contains("Stopped") && output.contains("acknowledged: 1"), "{output}");
 }

@@ -149,7 +149,7 @@ impl Offer {
                 if_taken: IfTaken::Keep,
                 throttle: None,
                 data: Data::default(),
-                result: |offered| offered[0],
+                result: |mut offered| offered.swap_remove(0),
             }))
         })))
     }

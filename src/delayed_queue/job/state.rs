@@ -11,6 +11,7 @@ use crate::delayed_queue::DelayedQueue;
 use crate::error::Result;
 use crate::queue::Op;
 use crate::scripts;
+use crate::wire::letter::DeadReason;
 use crate::wire::time;
 
 /// Where a job is. [`Job::state`](crate::delayed_queue::Job::state) returns it. All but `Pending` are those
@@ -61,8 +62,8 @@ pub enum JobState {
     /// It is a dead letter.
     #[non_exhaustive]
     Dead {
-        /// Why: see [`DeadLetter::reason`](crate::admin::DeadLetter::reason).
-        reason: String,
+        /// Why.
+        reason: DeadReason,
     },
 }
 
@@ -117,7 +118,7 @@ fn read([word, number, at, text]: [Reply; 4]) -> Option<Option<JobState>> {
         b"ready" => JobState::Ready,
         b"running" => JobState::InFlight { attempt: number, since: at },
         b"waiting" => JobState::Waiting { retry_at: at, attempts: number, error: text },
-        b"dead" => JobState::Dead { reason: text },
+        b"dead" => JobState::Dead { reason: DeadReason::read(text.as_bytes()) },
         _ => return None,
     }))
 }

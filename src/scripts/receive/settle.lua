@@ -24,6 +24,13 @@ local function extend(members, from, to, till)
     return results
 end
 
+-- A refusal is noted: the one who has settled the message may not wait for the answer.
+local function end_dead(noted, id, record, now, reason, error)
+    local refused = bury(id, record, now, reason, error)
+    noted.unburied = refused or noted.unburied
+    return refused or 'd'
+end
+
 -- Settles one delivery in another way. Returns '1' if that is done, '0' if it no longer holds, 'd' if the
 -- message is a dead letter now, 'c' if the lease is extended, and somebody has asked to cancel the job; or an
 -- error.
@@ -55,8 +62,7 @@ local function settle(noted, now, verb, member, ms, reason, error)
         return '1'
     end
     if verb == 'x' then
-        local refused = bury(id, record, now, reason, error)
-        return refused or 'd'
+        return end_dead(noted, id, record, now, reason, error)
     end
     if verb == 'u' and delivery == 1 and failed + lost == 0 then
         -- Changes nothing. If only this is refused, the payload would be there twice.
@@ -70,8 +76,7 @@ local function settle(noted, now, verb, member, ms, reason, error)
         local most = policy_of(record)
         record = with_error(changed(record, delivery, failed + 1, lost, stored_policy(record)), error)
         if failed + 1 >= most then
-            local refused = bury(id, record, now, 'attempts', error)
-            return refused or 'd'
+            return end_dead(noted, id, record, now, 'attempts', error)
         end
         redis.call('HSET', KEYS.messages, id, record)
     end

@@ -24,6 +24,7 @@ pub(crate) fn receives_recovered(_: &Keys) {}
 pub(crate) fn announcements_failing(_: &dyn Display) {}
 pub(crate) fn announcements_back() {}
 pub(crate) fn return_to_list_failing(_: &Keys, _: &dyn Display) {}
+pub(crate) fn payloads_lost(_: &Keys, _: usize) {}
 pub(crate) fn connection_lost(_: &str, _: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
 pub(crate) fn master_changed(_: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
 pub(crate) fn masters_changed(_: &str, _: &str) {}

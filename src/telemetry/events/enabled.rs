@@ -123,6 +123,14 @@ pub(crate) fn return_to_list_failing(keys: &Keys, error: &dyn Display) {
     );
 }
 
+/// Payloads that no taker read are not back in their queue, and the client has ended.
+pub(crate) fn payloads_lost(keys: &Keys, payloads: usize) {
+    warn!(
+        name: "redelay.payloads.lost", target: "redelay", parent: None, queue = %name(keys), payloads,
+        "the client ended before unread payloads were back; they are lost, unless the server still executes the return"
+    );
+}
+
 /// A connection was lost and is being replaced. `queue` is empty if it is for several queues.
 pub(crate) fn connection_lost(connection: &str, queue: &str, server: &impl Display, error: &impl Display) {
     warn!(
@@ -246,7 +254,7 @@ impl Span {
             queue = %name(keys),
             transferred = Empty,
             quarantined = Empty,
-            next_due_ms = Empty,
+            next_due_in_ms = Empty,
             error = Empty,
         ))
     }
@@ -258,7 +266,7 @@ impl Span {
             Ok((transferred, quarantined, next)) => {
                 self.0.record("transferred", transferred).record("quarantined", quarantined);
                 if let Some(next) = next {
-                    self.0.record("next_due_ms", next);
+                    self.0.record("next_due_in_ms", next);
                 }
             }
             Err(error) => drop(self.0.record("error", display(error))),

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::Task;
 use crate::telemetry::events;
-use crate::transfer::overdue::{self, LookAnswer, look};
+use crate::transfer::overdue::{self, LookReply, look};
 use crate::transfer::schedule::QueueId;
 
 impl Task {
@@ -47,8 +47,8 @@ impl Task {
 
     /// Sweeps queues with overdue entries that no client has tried to move, and finds out whether this client
     /// hears their announcements.
-    pub(super) fn on_look(&mut self, look: LookAnswer) {
-        let LookAnswer { server, reading, queues, overdue } = look;
+    pub(super) fn on_look(&mut self, look: LookReply) {
+        let LookReply { server, reading, queues, overdue } = look;
         let now = Instant::now();
         match overdue {
             Ok(overdue) => {

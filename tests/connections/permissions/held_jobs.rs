@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
+use redelay::admin::DeadReason;
 use redelay::delayed_queue::{Cancelled, JobState};
 use redelay::{Delivery, ErrorKind};
 use redelay_support::{CONTROL, DEAD, HOUR, JOBS, LEASES, MESSAGES, MORE_NOTES, NOTES, RECEIPTS, lasting};
@@ -169,7 +170,7 @@ async fn questions() {
                     JobState::Ready => id.starts_with("ready"),
                     JobState::InFlight { .. } => id.starts_with("in flight"),
                     JobState::Waiting { .. } => id.starts_with("waiting"),
-                    JobState::Dead { reason, .. } => id.starts_with("dead") && reason == "rejected",
+                    JobState::Dead { reason, .. } => id.starts_with("dead") && reason == DeadReason::Rejected,
                     _ => false,
                 };
                 assert!(is_right, "{id}");

@@ -157,7 +157,7 @@ pub(super) fn suffer(cluster: &Cluster, slot: u16, step: Step) {
     let old = cluster.master_of(slot);
     match step.fault {
         Fault::Planned => drop(cluster.failover(slot, Failover::Planned)),
-        Fault::Forced => drop(cluster.failover(slot, Failover::Force)),
+        Fault::Forced => drop(cluster.failover(slot, Failover::Forced)),
         Fault::Killed => {
             old.kill_9();
             cluster.wait_for_other_master(slot, old.port());

@@ -343,7 +343,7 @@ impl Plan {
         // There, a shorter lease may end.
         let consumers = self.crew.clients.iter_mut().flat_map(|member| &mut member.consumers);
         for consumer in consumers.filter(|consumer| consumer.extends) {
-            consumer.lease = consumer.lease.max(Duration::from_secs(1));
+            consumer.lease = consumer.lease.max(Duration::from_secs(10));
         }
         self
     }

@@ -3,8 +3,8 @@
 use std::slice::from_mut;
 use std::time::{Duration, Instant};
 
+use super::cost::{Cost, IN_FLIGHT, counted};
 use super::place::{Place, QUEUE};
-use super::{Cost, IN_FLIGHT, counted};
 use crate::bench::Bench;
 use crate::contest::{Column, Contest, Line};
 use crate::job::{Collect, Job, Offer, Reply};

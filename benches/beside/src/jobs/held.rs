@@ -10,7 +10,8 @@ use redelay_fixture::redis::Connection;
 use redelay_fixture::until_async;
 use tokio::runtime::Runtime;
 
-use super::{CALLS, IN_FLIGHT, LATER, QUEUE, any, cancels, connect, cost, id, last, later, payload};
+use super::numbered::{CALLS, LATER, QUEUE, any, connect, id, last, later, payload};
+use super::script_time::{IN_FLIGHT, cancels, cost};
 use crate::bench::Bench;
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::report::count;

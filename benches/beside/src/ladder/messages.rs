@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 
 use super::rung::{self, Rung, Socket};
-use super::{QUEUE, Way, Workers, with_worker};
+use super::ways::{QUEUE, Way, Workers, with_worker};
 use crate::bench::Bench;
 use crate::contest::{Aim, Column, Contest, Line};
 use crate::load::Load;

@@ -8,7 +8,7 @@ use redelay::{BlockingQueue, Worker};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::{all, shares};
+use super::tasks::{all, shares};
 use crate::job::{Receive, Reply};
 
 pub(super) async fn run(

@@ -23,7 +23,7 @@ pub(crate) fn man(into: Option<&Path>, out: &Out) -> Result<(), Failure> {
     };
     std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
-        .map_err(|error| Failure::Usage(format!("{} cannot be written: {error}", folder.display())))
+        .map_err(|error| Failure::Other(format!("{} cannot be written: {error}", folder.display())))
 }
 
 #[cfg(test)]

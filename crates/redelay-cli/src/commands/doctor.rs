@@ -1,6 +1,6 @@
 //! `redelay doctor`: asks, and prints what `crate::doctor` finds in the answers.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::out::Out;
 use crate::state;
-use crate::wanted::twin;
+use crate::wanted::{Wanted, twin};
 
 /// The pauses between the looks: Redisson repeats a transfer that has failed after 5 s.
 const BETWEEN: [Duration; 2] = [Duration::from_millis(2_200), Duration::from_millis(3_800)];
@@ -39,13 +39,13 @@ const RECEIPTS: u64 = 100;
 
 pub(crate) async fn run(
     session: Result<Session, Failure>,
-    names: Vec<OsString>,
+    patterns: Vec<OsString>,
     out: &Out,
 ) -> Result<(), Failure> {
     let begun = Instant::now();
-    let names: Vec<Vec<u8>> = names.into_iter().map(OsString::into_encoded_bytes).collect();
-    let mut doctor = match session {
-        Ok(session) => Doctor::new(session).await?,
+    let words: Vec<Vec<u8>> = patterns.into_iter().map(OsString::into_encoded_bytes).collect();
+    let (wanted, mut doctor) = match session {
+        Ok(session) => (Wanted::new(&session, &words), Doctor::new(session).await?),
         Err(failure) => {
             let code = match &failure {
                 Failure::TooOld(_) => Code::S05,
@@ -58,11 +58,12 @@ pub(crate) async fn run(
             return print(0, &[Reported { subject, finding }], 1, begun, out);
         }
     };
-    let looked = doctor.examine(&names).await;
-    let looked = match looked {
+    let looked = match doctor.examine(&wanted).await {
         Ok(looked) => looked,
         // The server says why.
-        Err(Failure::NoConnection(why) | Failure::Negative(why)) if report::is_negative(&doctor.found) => {
+        Err(Failure::NoConnection(why) | Failure::Negative(why) | Failure::Other(why))
+            if report::is_negative(&doctor.found) =>
+        {
             let text = format!("the queues are unknown: {why}");
             let code = doctor.found.iter().map(|one| one.finding.code).min().unwrap_or(Code::S08);
             doctor.add_of_server(None, Finding::unknown(code, text));
@@ -81,7 +82,8 @@ pub(crate) async fn run(
             {
                 return Err(failure);
             }
-            Err(Failure::Negative(format!(
+            // The code of a finding would say that it is there.
+            Err(Failure::Usage(format!(
                 "there is no queue `{}`: it has nothing in it, and no client has it open; redelay ls lists those that there are",
                 escape::bytes(name)
             )))
@@ -150,24 +152,22 @@ impl Doctor {
         self.found.push(Reported { subject, finding });
     }
 
-    /// Looks at these queues, or at all.
-    async fn examine(&mut self, named: &[Vec<u8>]) -> Result<Looked, Failure> {
-        let (names, left) = match named {
-            [] => self.find().await?,
-            named => {
-                let names = named.iter().map(|name| self.session.name(name)).collect();
-                (names, self.leftovers().await?)
-            }
+    /// Looks at the queues that are meant.
+    async fn examine(&mut self, wanted: &Wanted) -> Result<Looked, Failure> {
+        let (names, left) = if wanted.patterns.is_empty() {
+            (wanted.names.iter().cloned().collect(), self.leftovers().await?)
+        } else {
+            self.find(wanted).await?
         };
         let mut looks = self.look_at(&names).await?;
         let is_there = |look: &Look| !look.keys.is_empty() || !state::is_absent(&look.overview);
         let absent: Vec<Vec<u8>> = looks
             .iter()
-            .filter(|looks| !is_there(&looks[0]))
+            .filter(|looks| !is_there(&looks[0]) && wanted.names.contains(&looks[0].overview.name))
             .map(|looks| self.session.own_name(&looks[0].overview.name).to_vec())
             .collect();
         looks.retain(|looks| is_there(&looks[0]));
-        self.add_leftovers(left, named);
+        self.add_leftovers(left, wanted);
         // A queue may have nothing but such keys.
         let has_some = |name: &Vec<u8>| {
             self.found.iter().any(|one| matches!(&one.subject, Subject::Queue(found) if found == name))
@@ -185,16 +185,16 @@ impl Doctor {
         Ok(Looked { queues: looks.len(), absent })
     }
 
-    /// All queues, and the keys that should have been deleted.
-    async fn find(&mut self) -> Result<(Vec<Bytes>, Vec<Leftover>), Failure> {
-        let mut queues = self.session.inspector.queues_and_leftovers(self.session.pattern(b"*"));
-        let mut names: Vec<Bytes> = (&mut queues).try_collect().await?;
-        names.sort();
+    /// The queues that are meant, and the keys that should have been deleted.
+    async fn find(&mut self, wanted: &Wanted) -> Result<(Vec<Bytes>, Vec<Leftover>), Failure> {
+        let mut queues = wanted.search_with_leftovers(&self.session.inspector);
+        let mut names: BTreeSet<Bytes> = wanted.of(&mut queues).try_collect().await?;
+        names.extend(wanted.names.iter().cloned());
         let refused: Vec<Refused> = queues.unknown().iter().filter_map(Refused::of).collect();
         for finding in finding::unknown(&refused) {
             self.add_of_server(None, finding);
         }
-        Ok((names, queues.leftovers()))
+        Ok((names.into_iter().collect(), queues.leftovers()))
     }
 
     /// Looks once at each queue.
@@ -367,11 +367,9 @@ impl Doctor {
         Ok(left.unwrap_or_default())
     }
 
-    /// Adds those of these queues, or of all.
-    fn add_leftovers(&mut self, left: Vec<Leftover>, named: &[Vec<u8>]) {
-        let names: HashSet<Bytes> = named.iter().map(|name| self.session.name(name)).collect();
-        let is_meant = |left: &Leftover| names.is_empty() || names.contains(&left.queue);
-        for left in left.into_iter().filter(is_meant) {
+    /// Adds those of the queues that are meant.
+    fn add_leftovers(&mut self, left: Vec<Leftover>, wanted: &Wanted) {
+        for left in left.into_iter().filter(|left| wanted.matches(&left.queue)) {
             let keys = left.keys.iter().map(|key| key.to_vec()).collect();
             let (code, one, many) = match left.kind {
                 LeftoverKind::Receipt if left.count < RECEIPTS => continue,

@@ -4,6 +4,7 @@ mod gauges;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +16,6 @@ use redelay::inspector::{Inspector, Overview, Server};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinError;
 
-use super::bytes;
 use crate::args::Exporting;
 use crate::connect::Session;
 use crate::escape;
@@ -55,7 +55,7 @@ struct Exporter {
 type Last = Arc<AsyncMutex<Option<(Instant, Bytes)>>>;
 
 pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> Result<(), Failure> {
-    let words: Vec<Vec<u8>> = exporting.patterns.into_iter().map(bytes).collect();
+    let words: Vec<Vec<u8>> = exporting.patterns.into_iter().map(OsString::into_encoded_bytes).collect();
     let (listener, address) = http::listen(exporting.listen).await?;
     let servers = session.servers(out).await?;
     let wanted = Wanted::new(session, &words);

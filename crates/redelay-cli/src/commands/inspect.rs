@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 
+use redelay::codec::Kryo5;
 use redelay::codec::classes::Classes;
 use redelay::codec::detect::{self, Format, Reason};
 use redelay::delayed_queue::EntryFormat;
@@ -24,10 +25,8 @@ struct Inspected {
     #[serde(flatten)]
     payload: Shown,
     /// Why the codec of `--codec` has not read it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     codec_error: Option<String>,
     /// The settings of an application's own `ObjectMapper` that it shows: methods of `codec::Mapper`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     mapper_settings: Vec<&'static str>,
     /// Which codecs may have written it, the likeliest first.
     candidates: Vec<Candidate>,
@@ -123,6 +122,7 @@ fn inspect(bytes: &[u8], codec: Option<Format>, classes: Option<Arc<Classes>>) -
         codec: candidate.format.to_string(),
         reason: reason(candidate.reason).into(),
     };
+    let classes = classes.map(|classes| Kryo5.with_classes(classes));
     let shown = Reader::new(codec, Mask::default(), [payload]).with_classes(classes).read(payload);
     let format: Option<Format> = shown.codec.parse().ok();
     Inspected {
@@ -192,7 +192,8 @@ mod tests {
         assert_eq!((&*inspected.mapper_settings, &*names[1]), (&["wrapper_array"][..], "MAPPER"));
         let json = serde_json::to_string(&inspected).unwrap();
         assert!(json.contains(r#","mapper_settings":["wrapper_array"],"candidates":"#), "{json}");
-        assert!(inspect(b"7", None, None).mapper_settings.is_empty());
+        let json = serde_json::to_string(&inspect(b"7", None, None)).unwrap();
+        assert!(json.contains(r#","codec_error":null,"mapper_settings":[],"#), "{json}");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Look<'_> {
             let mut rows = pin!(self.shown(rows, reader));
             while let Some((row, payload)) = rows.next().await {
                 let (name, cursor) = (Name::new(self.name), row.cursor.to_string());
-                self.rows.out.json(&Item { name, what: row.item, payload, cursor })?;
+                self.rows.out.json(&Item { name, what: row.item, payload: payload.into(), cursor })?;
             }
         }
         Ok(())

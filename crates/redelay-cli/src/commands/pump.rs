@@ -8,6 +8,7 @@ mod pumped;
 mod twins;
 
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +18,6 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::args::{Connection, Pumping};
-use crate::commands::bytes;
 use crate::connect::Session;
 use crate::escape;
 use crate::failure::Failure;
@@ -52,7 +52,7 @@ enum Found {
 }
 
 pub(crate) async fn run(connection: &Connection, pumping: Pumping, out: &Out) -> Result<(), Failure> {
-    let words: Vec<Vec<u8>> = pumping.patterns.into_iter().map(bytes).collect();
+    let words: Vec<Vec<u8>> = pumping.patterns.into_iter().map(OsString::into_encoded_bytes).collect();
     let health = match pumping.health {
         Some(address) => Some(crate::http::listen(address).await?),
         None => None,

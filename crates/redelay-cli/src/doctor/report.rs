@@ -37,7 +37,7 @@ pub(crate) struct Reported {
 #[derive(Debug, Serialize)]
 pub(crate) struct Document {
     #[serde(flatten)]
-    queue: Option<Name>,
+    queue: Name,
     server: Option<String>,
     code: Code,
     severity: Severity,
@@ -51,8 +51,8 @@ pub(crate) struct Document {
 impl Reported {
     pub(crate) fn document(&self) -> Document {
         let (queue, server) = match &self.subject {
-            Subject::Queue(name) => (Some(Name::new(name)), None),
-            Subject::Server(address) => (None, Some(address.clone())),
+            Subject::Queue(name) => (Name::new(name), None),
+            Subject::Server(address) => (Name::default(), Some(address.clone())),
         };
         let (fix, commands) = self.fix().unzip();
         Document {
@@ -78,7 +78,7 @@ impl Reported {
                 continue;
             }
             let name = match &self.subject {
-                Subject::Queue(name) if part.starts_with("redelay pump") => literal(name),
+                Subject::Queue(name) if part.starts_with("redelay pump") => escape::pattern(name),
                 Subject::Queue(name) => name.clone(),
                 Subject::Server(_) => Vec::new(),
             };
@@ -118,12 +118,6 @@ impl Reported {
             format!("{}: {}", finding.code.row().title, finding.text)
         }
     }
-}
-
-/// A pattern that matches this name only.
-fn literal(name: &[u8]) -> Vec<u8> {
-    let escaped = |byte: &u8| if b"*?[]\\".contains(byte) { vec![b'\\', *byte] } else { vec![*byte] };
-    name.iter().flat_map(escaped).collect()
 }
 
 /// A command line for what `redis-cli` reads.
@@ -227,6 +221,8 @@ pub(crate) fn is_negative(reported: &[Reported]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::super::codes::ROWS;
     use super::*;
 
@@ -284,8 +280,11 @@ mod tests {
         let json = |reported: &Reported| serde_json::to_value(reported.document()).unwrap();
         let found = json(&of_queue(b"q", Finding::new(Code::Q01, "37 entries")));
         assert_eq!((&found["queue"], &found["code"]), (&"q".into(), &"Q01".into()));
-        assert_eq!((&found["severity"], &found["server"]), (&"error".into(), &serde_json::Value::Null));
+        assert_eq!((&found["severity"], &found["server"]), (&"error".into(), &Value::Null));
         assert_eq!(found["commands"][0], "redelay pump --once q");
+        let subject = Subject::Server("redis-1:6379".into());
+        let found = json(&Reported { subject, finding: Finding::new(Code::S01, "allkeys-lru") });
+        assert_eq!((&found["server"], found.get("queue")), (&"redis-1:6379".into(), Some(&Value::Null)));
     }
 
     #[test]

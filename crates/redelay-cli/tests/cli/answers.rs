@@ -1,7 +1,9 @@
 //! Each command on a filled queue: for people, and as JSON.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use redelay::inspector::PendingEntry;
 use serde_json::Value;
 
 use redelay_fixture::Server;
@@ -243,7 +245,7 @@ async fn messages_and_dead_letters_name_their_jobs() {
             }
         }
     }
-    let jobs = ["order 8", "0xff01", "order\\x1b9"];
+    let jobs = ["order 8", "0xff01", "0x6f726465…"];
     for (place, shown) in ["in-flight", "waiting", "dead"].into_iter().zip(jobs) {
         let table = redelay(&server, ["list", "orders", place]).ok();
         let lines: Vec<&str> = table.lines().collect();
@@ -259,7 +261,55 @@ async fn messages_and_dead_letters_name_their_jobs() {
     };
     assert_eq!(ids("in-flight"), ["order 8".into(), Value::Null]);
     assert_eq!(ids("waiting"), ["0xff01".into(), Value::Null]);
-    assert_eq!(ids("dead"), ["order\u{1b}9".into(), Value::Null]);
+    assert_eq!(ids("dead"), ["0x6f726465721b39".into(), Value::Null]);
+    drop(receiver);
+    client.shutdown().await;
+}
+
+/// A job is spelt the same wherever it is, and no two jobs are.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_has_one_spelling() {
+    // Its id, and how documents and tables have it.
+    const JOBS: [(&[u8], &str, &str); 5] = [
+        (b"order 8", "order 8", "order 8"),
+        ("Größe".as_bytes(), "Größe", "Größe"),
+        (b"\xff\x01", "0xff01", "0xff01"),
+        (b"0xff01", "0x307866663031", "0x30786666…"),
+        (b"line\nfeed", "0x6c696e650a66656564", "0x6c696e65…"),
+    ];
+    let server = Server::start();
+    let client = redelay::Client::connect(&server.url()).await.unwrap();
+    let ready = client.blocking_queue("orders", redelay::codec::String);
+    let delayed = client.delayed_queue(&ready);
+    let expected: BTreeSet<String> = JOBS.iter().map(|(_, text, _)| (*text).to_owned()).collect();
+    let check = |place: &str, field: &str| {
+        let items = redelay(&server, ["list", "orders", place, "--json"]).json();
+        let ids = items.iter().map(|item| item[field].as_str().expect("an id").to_owned());
+        assert_eq!(ids.collect::<BTreeSet<_>>(), expected, "{place}");
+        let table = redelay(&server, ["list", "orders", place]).ok();
+        for (_, _, cell) in JOBS {
+            let lines = table.lines().filter(|line| line.contains(&format!("  {cell}  ")));
+            assert_eq!(lines.count(), 1, "{cell} in {table}");
+        }
+    };
+    for (id, ..) in JOBS {
+        delayed.offer("hello", super::HOUR).id(id).until_done().await.unwrap();
+    }
+    check("pending", "id");
+    // As the library has it.
+    let entries = client.inspector().pending("orders", None, 10).await.unwrap();
+    assert_eq!(entries.iter().map(PendingEntry::id_text).collect::<BTreeSet<_>>(), expected);
+    let receiver = ready.receiver();
+    let mut held = Vec::new();
+    for (id, ..) in JOBS {
+        assert!(delayed.job(id).run_now().await.unwrap());
+        held.push(receiver.receive().await.unwrap());
+    }
+    check("in-flight", "job_id");
+    for message in held {
+        message.retry_after(super::HOUR).await.unwrap();
+    }
+    check("waiting", "job_id");
     drop(receiver);
     client.shutdown().await;
 }

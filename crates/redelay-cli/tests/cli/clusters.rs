@@ -10,7 +10,7 @@ use super::schemas::are_as_documented;
 use super::{LONG, Ran, program};
 
 /// How long a server that does not answer is waited for. The others answer sooner, even on a busy machine.
-const TIMEOUT: &str = "--timeout=10s";
+const TIMEOUT: &str = "--timeout=20s";
 
 /// The payload `7`.
 const ENTRY: &str = concat!("\x01x\x01\0\0\0\0\0\0\0", "7");

@@ -195,9 +195,9 @@ fn an_address_that_is_taken_is_named() {
     let server = Server::start();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let said = redelay(&server, ["exporter", "--listen", &address]).failed(2);
+    let said = redelay(&server, ["exporter", "--listen", &address]).failed(5);
     assert!(said.contains(&format!("{address} cannot be listened at")), "{said}");
-    let said = redelay(&server, ["pump", "--health", &address]).failed(2);
+    let said = redelay(&server, ["pump", "--health", &address]).failed(5);
     assert!(said.contains("cannot be listened at"), "{said}");
 }
 

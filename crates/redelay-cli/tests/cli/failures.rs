@@ -66,6 +66,22 @@ fn with_keys_of_another_type() {
     assert!(redelay(&server, ["list", "orders", "ready"]).ok().contains('7'));
 }
 
+/// Neither an answer, nor a mistake of whoever asks.
+#[test]
+fn with_a_server_or_a_machine_that_refuses() {
+    let server = Server::builder().config("rename-command ZCOUNT \"\"").start();
+    server.cmd(["ZADD", "redisson_delay_queue_timeout:{orders}", "4102444800000", "junk"]);
+    let said = redelay(&server, ["due", "orders"]).failed(5);
+    assert!(said.contains("ERR unknown command"), "{said}");
+    for words in [&["ls"][..], &["ls", "--json"], &["man"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = program();
+        command.env("REDIS_URL", server.url()).arg(super::LONG).args(words).stdout(full);
+        let said = super::Ran::new(&command.output().unwrap()).failed(5);
+        assert!(said.contains("the output cannot be written: "), "{said}");
+    }
+}
+
 /// Scores that are no times.
 #[test]
 fn with_scores_beyond_all_times() {

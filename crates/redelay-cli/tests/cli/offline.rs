@@ -114,6 +114,9 @@ fn completions_and_manual_pages_are_generated() {
     for page in ["redelay.1", "redelay-ls.1", "redelay-list.1"] {
         assert!(into.join(page).is_file(), "{page}");
     }
+    let page = into.join("redelay.1");
+    let said = offline(&["man", "--into", page.to_str().unwrap()], b"").failed(5);
+    assert!(said.contains("redelay.1 cannot be written: "), "{said}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub enum Format {
     /// [`Lz4V2`](crate::Lz4V2) around it: `lz4+`.
     Lz4V2(Kind),
     /// `SnappyCodec` of Redisson 3 around it, which has no codec here: `snappy-v1+`.
-    Snappy(Kind),
+    SnappyV1(Kind),
     /// [`SnappyV2`](crate::SnappyV2) around it: `snappy+`.
     SnappyV2(Kind),
     /// [`ZStd`](crate::ZStd) around it: `zstd+`.
@@ -89,7 +89,7 @@ const NAMES: [(Kind, &str); 14] = [
 
 const COMPRESSIONS: [(Compression, &str); 4] = [
     (Compression::Lz4V2, "lz4+"),
-    (Compression::Snappy, "snappy-v1+"),
+    (Compression::SnappyV1, "snappy-v1+"),
     (Compression::SnappyV2, "snappy+"),
     (Compression::ZStd, "zstd+"),
 ];
@@ -99,7 +99,7 @@ impl Format {
         match compression {
             None => Format::Plain(kind),
             Some(Compression::Lz4V2) => Format::Lz4V2(kind),
-            Some(Compression::Snappy) => Format::Snappy(kind),
+            Some(Compression::SnappyV1) => Format::SnappyV1(kind),
             Some(Compression::SnappyV2) => Format::SnappyV2(kind),
             Some(Compression::ZStd) => Format::ZStd(kind),
         }
@@ -109,7 +109,7 @@ impl Format {
         match self {
             Format::Plain(kind) => (None, kind),
             Format::Lz4V2(kind) => (Some(Compression::Lz4V2), kind),
-            Format::Snappy(kind) => (Some(Compression::Snappy), kind),
+            Format::SnappyV1(kind) => (Some(Compression::SnappyV1), kind),
             Format::SnappyV2(kind) => (Some(Compression::SnappyV2), kind),
             Format::ZStd(kind) => (Some(Compression::ZStd), kind),
         }

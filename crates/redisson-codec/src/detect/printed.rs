@@ -1,16 +1,16 @@
 //! The value of a payload of a known format.
 
-use std::sync::Arc;
-
 use super::described::{self, Description};
 use super::format::{Format, Kind};
 use super::json;
 use super::unpacked::{unpacked, within_bounds};
-use crate::classes::Classes;
 use crate::java::Value;
 use crate::java_serialization;
 use crate::shown::shown;
-use crate::{CborJackson, Codec, CodecError, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson};
+use crate::{
+    CborJackson, Codec, CodecError, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson,
+    WithClasses,
+};
 
 impl Format {
     /// The value of a payload of this format as JSON, in one line without control characters.
@@ -56,7 +56,8 @@ impl Format {
     }
 
     /// The same where the classes of an application are described: the objects of Kryo 5 have the names of
-    /// their fields, and the constants of enums theirs.
+    /// their fields, and the constants of enums theirs. Make `classes` once for many payloads: it keeps how
+    /// the objects of each class are read.
     ///
     /// # Errors
     /// When the payload is not of this format, or has an object of a class that is not described. It is not
@@ -64,18 +65,20 @@ impl Format {
     ///
     /// # Examples
     /// ```
+    /// use redisson_codec::Kryo5;
     /// use redisson_codec::classes::Classes;
     /// use redisson_codec::detect::{Format, Kind};
     ///
     /// let classes: Classes = "class com.acme.Coupon { String code; Integer percent; }".parse()?;
+    /// let classes = Kryo5.with_classes(classes);
     /// let payload = b"\x01\x00com.acme.Coupo\xeeWINTER2\xb6\x01\x0e";
-    /// let json = Format::Plain(Kind::Kryo5).to_json_with_classes(payload, &classes.into())?;
+    /// let json = Format::Plain(Kind::Kryo5).to_json_with_classes(payload, &classes)?;
     /// assert_eq!(json, r#"{"@class":"com.acme.Coupon","code":"WINTER26","percent":7}"#);
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
-    pub fn to_json_with_classes(self, payload: &[u8], classes: &Arc<Classes>) -> Result<String, CodecError> {
+    pub fn to_json_with_classes(self, payload: &[u8], classes: &WithClasses) -> Result<String, CodecError> {
         self.read(payload, |kind, payload| match kind {
-            Kind::Kryo5 => Ok(json::of(&Kryo5.with_classes(classes.clone()).described(payload)?)),
+            Kind::Kryo5 => Ok(json::of(&classes.described(payload)?)),
             kind => value(kind, payload),
         })
     }

@@ -10,7 +10,7 @@ use crate::signature::is_class;
 use crate::{CborJackson, Codec, Double, Int, JsonJackson, Kryo5, Long, MsgPack, MsgPackJackson, memory};
 
 /// A format that a payload may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Candidate {
     /// The format.
@@ -62,7 +62,7 @@ pub fn candidates(payload: &[u8]) -> Vec<Candidate> {
 }
 
 const COMPRESSIONS: [Compression; 4] =
-    [Compression::ZStd, Compression::Lz4V2, Compression::Snappy, Compression::SnappyV2];
+    [Compression::ZStd, Compression::Lz4V2, Compression::SnappyV1, Compression::SnappyV2];
 
 /// The kinds that bytes may be, with the likely ones of the same reason first.
 struct Kinds(Vec<(Kind, Reason)>);

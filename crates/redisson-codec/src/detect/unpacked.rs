@@ -14,7 +14,7 @@ const LEAST_VALUES: usize = 64 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Compression {
     Lz4V2,
-    Snappy,
+    SnappyV1,
     SnappyV2,
     ZStd,
 }
@@ -24,7 +24,7 @@ pub(super) fn unpacked(compression: Compression, payload: &[u8]) -> Result<Vec<u
     let limit = payload.len().saturating_mul(TIMES).clamp(DECOMPRESSED.0, DECOMPRESSED.1);
     match compression {
         Compression::Lz4V2 => Lz4V2(Bytes).with_limit(limit).decode(payload),
-        Compression::Snappy => snappy_blocks(payload, limit),
+        Compression::SnappyV1 => snappy_blocks(payload, limit),
         Compression::SnappyV2 => SnappyV2(Bytes).with_limit(limit).decode(payload),
         Compression::ZStd => ZStd(Bytes).with_limit(limit).decode(payload),
     }

@@ -120,7 +120,7 @@ type_hints! {
     /// to tell them apart.
     optional "redisson::java::java.util.Optional";
     /// `java.util.HashSet`. Without a hint, a Rust set is an `ArrayList`.
-    set "redisson::java::java.util.HashSet";
+    hash_set "redisson::java::java.util.HashSet";
     /// `java.util.LinkedHashSet`.
     linked_hash_set "redisson::java::java.util.LinkedHashSet";
     /// `java.util.TreeSet` in natural order.

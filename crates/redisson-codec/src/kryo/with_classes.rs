@@ -14,7 +14,8 @@ use crate::shown::{LONGEST, within};
 use crate::signature::Signature;
 use crate::{Codec, CodecError};
 
-/// [`Kryo5`] with the descriptions of classes. Made by [`Kryo5::with_classes`].
+/// [`Kryo5`] with the descriptions of classes. Made by [`Kryo5::with_classes`]. Cloning is cheap, and clones
+/// share how the objects of each class are read.
 #[derive(Clone, Debug)]
 pub struct WithClasses(Arc<Plans>);
 

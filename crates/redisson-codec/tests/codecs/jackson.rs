@@ -276,7 +276,7 @@ fn what_redisson_writes_at_the_root() {
     both(java::array::Of(vec![Level::Low]), r#"["[Lcom.acme.Zoo$Level;",[["com.acme.Zoo$Level","LOW"]]]"#);
     both(vec![1u8, 2], r#""AQI=""#);
     both(HashSet::from([1i16]), r#"["java.util.ArrayList",[["java.lang.Short",1]]]"#);
-    both(java::set::Of(HashSet::from(["a".to_owned()])), r#"["java.util.HashSet",["a"]]"#);
+    both(java::hash_set::Of(HashSet::from(["a".to_owned()])), r#"["java.util.HashSet",["a"]]"#);
     both(java::uri::Of("http://x".to_owned()), r#""http://x""#);
     both('\u{1}', "\"\\u0001\"");
 }

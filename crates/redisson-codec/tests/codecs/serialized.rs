@@ -49,7 +49,7 @@ struct Shelf {
     #[serde(with = "java::tree_map")]
     sorted_map: Option<BTreeMap<String, i64>>,
     list: Option<Vec<Option<AnyLink>>>,
-    #[serde(with = "java::set")]
+    #[serde(with = "java::hash_set")]
     set: Option<BTreeSet<String>>,
     #[serde(with = "java::tree_set")]
     sorted_set: Option<BTreeSet<String>>,

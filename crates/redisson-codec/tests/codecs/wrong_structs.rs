@@ -163,7 +163,7 @@ wrong! { list_as_an_array "21-nested-lists",
     kryo: "refused: ",
     json: "expected the class `[J`, found `java.util.ArrayList`",
     #[serde(rename = "com.example.shop.Cart")] {
-        user_id: Option<i64>, items: Option<Vec<CartItem>>, #[serde(with = "java::set")] coupons: Option<Vec<String>>,
+        user_id: Option<i64>, items: Option<Vec<CartItem>>, #[serde(with = "java::hash_set")] coupons: Option<Vec<String>>,
         ext: Option<HashMap<String, String>>, #[serde(with = "java::array")] ids: Option<Vec<i64>>,
     }
 }
@@ -172,7 +172,7 @@ wrong! { long_elements_as_integers "21-nested-lists",
     kryo: "exact: ",
     json: "expected the class `java.lang.Integer`, found `java.lang.Long`",
     #[serde(rename = "com.example.shop.Cart")] {
-        user_id: Option<i64>, items: Option<Vec<CartItem>>, #[serde(with = "java::set")] coupons: Option<Vec<String>>,
+        user_id: Option<i64>, items: Option<Vec<CartItem>>, #[serde(with = "java::hash_set")] coupons: Option<Vec<String>>,
         ext: Option<HashMap<String, String>>, ids: Option<Vec<i32>>,
     }
 }
@@ -181,7 +181,7 @@ wrong! { another_map "21-nested-lists",
     kryo: "other bytes: ",
     json: "other bytes: ",
     #[serde(rename = "com.example.shop.Cart")] {
-        user_id: Option<i64>, items: Option<Vec<CartItem>>, #[serde(with = "java::set")] coupons: Option<Vec<String>>,
+        user_id: Option<i64>, items: Option<Vec<CartItem>>, #[serde(with = "java::hash_set")] coupons: Option<Vec<String>>,
         #[serde(with = "java::linked_hash_map")] ext: Option<HashMap<String, String>>, ids: Option<Vec<i64>>,
     }
 }

@@ -55,7 +55,7 @@ async fn an_endpoint_is_called_by_the_ladder_until_it_answers_200() {
 
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
-    assert_eq!((stopped.done, stopped.failed), (1, FAILURES as u64));
+    assert_eq!((stopped.acknowledged, stopped.failed), (1, FAILURES as u64));
     assert_eq!(due.dead_letters().len().await.unwrap(), 0);
     let requests = requests.lock().unwrap();
     let attempts: Vec<u32> = requests.iter().map(|request| request.attempt).collect();
@@ -82,7 +82,7 @@ async fn after_ten_attempts_it_is_a_dead_letter() {
     client.stop_taking().await;
     assert_eq!(soon(running).await.unwrap().unwrap().failed, 10);
     let letter = due.dead_letters().read(None, 1).await.unwrap().remove(0);
-    assert_eq!((&*letter.reason, letter.failed, &*letter.error), ("attempts", 10, "404 Not Found"));
+    assert_eq!((letter.reason.as_str(), letter.failed, &*letter.error), ("attempts", 10, "404 Not Found"));
     assert!(requests.lock().unwrap().is_empty());
 }
 

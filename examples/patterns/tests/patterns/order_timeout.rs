@@ -36,7 +36,7 @@ async fn a_paid_order_never_fires_and_an_extended_one_fires_at_its_new_time() {
     assert!(!extend(&unpaid, "order-2", HOUR).await.unwrap(), "it is too late");
 
     client.stop_taking().await;
-    assert_eq!(soon(worker).await.unwrap().unwrap().done, 2);
+    assert_eq!(soon(worker).await.unwrap().unwrap().acknowledged, 2);
     assert_eq!(unpaid.len().await.unwrap(), 0);
     let fired = fired.lock().unwrap();
     assert_eq!((&*fired[0].0, &*fired[1].0), ("cocoa", "tea"));

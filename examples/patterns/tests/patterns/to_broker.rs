@@ -76,6 +76,6 @@ async fn the_broker_gets_each_message_once_although_it_was_killed() {
     }
     assert_eq!((messages.len(), ids.len(), payloads.len()), (1000, 1000, 1000));
     assert!(orders.iter().all(|order| payloads.get(order) == Some(&1)));
-    assert_eq!((stopped.done, stopped.failed > 70), (ORDERS, true));
+    assert_eq!((stopped.acknowledged, stopped.failed > 70), (ORDERS, true));
     assert_eq!(due.dead_letters().len().await.unwrap(), 0);
 }

@@ -321,7 +321,7 @@ impl Work {
         let number = self.book.number(id);
         let begun = [self.book.begin(id, policy.unknown(number))];
         let offered = policy.of(self.queues.delayed.offer(&number, delay).id(id)).await;
-        self.book.answered(&begun, &offered, |_, offered| self.book.offered(number, *offered));
+        self.book.answered(&begun, &offered, |_, offered| self.book.offered(number, offered.clone()));
     }
 
     /// In one call, or in several if more than 16 may replace others.
@@ -333,7 +333,8 @@ impl Work {
         let begun: Vec<_> = ids.iter().zip(&numbers).map(begin).collect();
         let jobs = ids.iter().zip(&numbers).map(|(id, number)| (id, number, delay));
         let offered = policy.of(self.queues.delayed.offer_jobs(jobs)).await;
-        self.book.answered(&begun, &offered, |at, offered| self.book.offered(numbers[at], offered[at]));
+        self.book
+            .answered(&begun, &offered, |at, offered| self.book.offered(numbers[at], offered[at].clone()));
     }
 
     /// Without an id.

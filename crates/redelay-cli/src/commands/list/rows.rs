@@ -12,7 +12,7 @@ use crate::args::What;
 use crate::escape;
 use crate::human::{self, rfc_3339};
 use crate::out::Out;
-use crate::payload::{Shown, hex};
+use crate::payload::{PayloadFields, hex};
 use crate::queue::Name;
 use crate::table::{Cell, Column};
 
@@ -24,12 +24,13 @@ pub(super) struct Item {
     #[serde(flatten)]
     pub(super) what: Kind,
     #[serde(flatten)]
-    pub(super) payload: Option<Shown>,
+    pub(super) payload: PayloadFields,
     /// For `--after`: the next page begins behind it.
     pub(super) cursor: String,
 }
 
-/// What a document says beside the payload. Times are in RFC 3339, in UTC.
+/// What a document says beside the payload. Times are in RFC 3339, in UTC. `id_text` makes the ids of entries
+/// and jobs.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Kind {
@@ -38,11 +39,10 @@ pub(super) enum Kind {
         due: Option<String>,
         due_in_ms: Option<f64>,
         score: String,
-        /// As it is, or in hexadecimal digits behind `0x`.
-        id: String,
+        /// `null` if the entry is malformed.
+        id: Option<String>,
         /// `null` if the entry is malformed. Then `entry_hex` has it, unless the profile masks values.
         format: Option<EntryFormat>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         entry_hex: Option<String>,
     },
     Ready {
@@ -51,8 +51,7 @@ pub(super) enum Kind {
     /// In flight: until the lease ends. Waiting: until the next delivery is due.
     Unsettled {
         id: String,
-        /// As it is; what is not UTF-8, in hexadecimal digits behind `0x`. `null` if it is not known: nothing
-        /// travels with the job.
+        /// `null` if it is not known: nothing travels with the job.
         job_id: Option<String>,
         attempt: u32,
         first_received: Option<String>,
@@ -155,17 +154,34 @@ pub(super) fn columns(what: What) -> &'static [Column] {
     }
 }
 
-/// How many characters of an id of random bytes people see.
+/// The most digits of an id of random bytes that people see.
 const ID: usize = 10;
 
-/// The id of a job in a document.
-fn job_id(id: Option<&Bytes>) -> Option<String> {
-    id.map(|id| std::str::from_utf8(id).map_or_else(|_| format!("0x{}", hex(id)), str::to_owned))
+/// The id of an entry or of a job in a document, as `id_text` of the library has it: as it is, or in
+/// hexadecimal digits behind `0x`. No two ids have the same text.
+fn id_text(id: &[u8]) -> String {
+    match std::str::from_utf8(id) {
+        Ok(text) if !text.starts_with("0x") && !text.chars().any(char::is_control) => text.to_owned(),
+        _ => format!("0x{}", hex(id)),
+    }
 }
 
 /// The same in a table.
+fn id_cell(id: &[u8]) -> Cell {
+    let text = id_text(id);
+    match text.strip_prefix("0x") {
+        Some(digits) if digits.len() > ID => format!("0x{}…", &digits[..ID - 2]).into(),
+        _ => escape::text(&text).into(),
+    }
+}
+
+/// The id of a job, if it is known.
+fn job_id(id: Option<&Bytes>) -> Option<String> {
+    id.map(|id| id_text(id))
+}
+
 fn job_cell(id: Option<&Bytes>) -> Cell {
-    escape::text(&job_id(id).unwrap_or_default()).into()
+    id.map_or_else(|| "".into(), |id| id_cell(id))
 }
 
 /// Makes rows.
@@ -179,17 +195,11 @@ pub(in crate::commands) struct Rows<'a> {
 
 impl Rows<'_> {
     pub(in crate::commands) fn pending(&self, entry: &PendingEntry) -> Row {
-        let id = entry.id_text();
-        let short = match id.strip_prefix("0x") {
-            Some(digits) if digits.len() > ID => format!("{}…", &digits[..ID - 2]),
-            Some(digits) => digits.to_owned(),
-            None => id.clone(),
-        };
         let malformed = entry.format.is_none();
         let due = entry.due.map_or_else(|| format!("score {}", entry.score), |due| self.out.time(due));
         let mut cells: Vec<Cell> = vec![escape::text(&due).into(), self.left(entry.due).into()];
         match malformed {
-            false => cells.push(short.into()),
+            false => cells.push(id_cell(&entry.id)),
             true => {
                 cells.extend(["".into(), "malformed".into(), human::count(entry.entry.len() as u64).into()])
             }
@@ -202,7 +212,7 @@ impl Rows<'_> {
                 due: entry.due.and_then(rfc_3339),
                 due_in_ms: entry.due.map(|due| self.signed_millis(due)),
                 score: entry.score.clone(),
-                id: if malformed { String::new() } else { id },
+                id: (!malformed).then(|| id_text(&entry.id)),
                 format: entry.format,
                 entry_hex: malformed.then(|| self.entry_hex(&entry.entry)).flatten(),
             },
@@ -255,7 +265,7 @@ impl Rows<'_> {
             item: Kind::Dead {
                 id: letter.id.to_string(),
                 job_id: job_id(letter.job_id.as_ref()),
-                reason: letter.reason.clone(),
+                reason: letter.reason.to_string(),
                 error: letter.error.clone(),
                 failed: letter.failed,
                 lost: letter.lost,
@@ -266,7 +276,7 @@ impl Rows<'_> {
                 self.out.time(letter.died).into(),
                 letter.id.to_string().into(),
                 job_cell(letter.job_id.as_ref()),
-                escape::text(&letter.reason).into(),
+                escape::text(letter.reason.as_str()).into(),
                 letter.failed.to_string().into(),
                 letter.lost.to_string().into(),
                 escape::text(&letter.error).into(),

@@ -52,7 +52,7 @@ async fn nothing_is_found() {
         delayed.offer(&text("soon"), Duration::from_millis(10)).await.unwrap();
         // Its first run is a day away at any time of the day.
         let day = Duration::from_secs(86_400);
-        let nightly = delayed.schedule("nightly").every(day).start(std::time::SystemTime::now() + day);
+        let nightly = delayed.schedule("nightly").every(day).start_at(std::time::SystemTime::now() + day);
         nightly.upsert(&text("report")).await.unwrap();
         let paused = delayed.schedule("paused").every(Duration::from_secs(1));
         paused.upsert(&text("report")).await.unwrap();

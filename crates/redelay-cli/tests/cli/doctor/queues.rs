@@ -229,8 +229,30 @@ fn people_get_a_table_and_the_exit_code() {
     assert!(lines[4].starts_with("2 queues: 1 error, 1 information. It took "), "{lines:#?}");
     assert_eq!(at(&server.url(), ["doctor", "orders"]).code, 0, "information is not negative");
     let absent = at(&server.url(), ["doctor", "orders", "nowhere"]);
-    assert!(absent.code == 1 && absent.err.contains("there is no queue `nowhere`"), "{}", absent.err);
+    assert!(absent.code == 2 && absent.err.contains("there is no queue `nowhere`"), "{}", absent.err);
     assert!(absent.out.contains("I Q27") && absent.out.contains("1 queue: "), "{}", absent.out);
+}
+
+#[test]
+fn queues_are_named_by_names_and_patterns() {
+    let server = sound();
+    for queue in ["shop:orders", "shop:mails", "other", "a*", "ab"] {
+        add(&server, queue, -5, &entry("a", &text("hello")));
+    }
+    server.cmd(["SET", "redelay:throttle:{shop:slow}:id:order-7", ""]);
+    let found = |words: &[&str]| codes(&doctor(&server.url(), words)).into_keys().collect::<Vec<_>>();
+    assert_eq!(found(&["shop:*"]), ["shop:mails", "shop:orders", "shop:slow"]);
+    assert_eq!(found(&["*:orders", "a?", "other"]), ["a*", "ab", "other", "shop:orders"]);
+    assert_eq!(found(&["other"]), ["other"]);
+    assert_eq!(found(&["nowhere*"]), [""; 0]);
+    // What its findings name is this queue alone.
+    let findings = doctor(&server.url(), &[r"a\*"]);
+    assert_eq!(codes(&findings).into_keys().collect::<Vec<_>>(), ["a*"]);
+    assert_eq!(findings[0]["commands"], serde_json::json!([r"redelay pump --once 'a\*'"]));
+    // A name that is wrong is no finding, whatever is found elsewhere.
+    let absent = at(&server.url(), ["doctor", "shop:*", "nowhere"]);
+    assert_eq!((absent.code, absent.out.contains("E Q11")), (2, true), "{}", absent.out);
+    assert!(absent.err.contains("there is no queue `nowhere`"), "{}", absent.err);
 }
 
 /// Their last page has as many entries as are read at a time, or more bytes than are read.

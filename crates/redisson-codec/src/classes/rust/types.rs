@@ -40,8 +40,8 @@ impl Written {
 
 /// What is below these, if the class says no more, and the module for it.
 const BELOW: [(&str, &str); 11] = [
-    ("java.util.Set", "set"),
-    ("java.util.AbstractSet", "set"),
+    ("java.util.Set", "hash_set"),
+    ("java.util.AbstractSet", "hash_set"),
     ("java.util.SortedSet", "tree_set"),
     ("java.util.NavigableSet", "tree_set"),
     ("java.util.EnumSet", "enum_set"),

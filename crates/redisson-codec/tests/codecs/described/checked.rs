@@ -145,7 +145,7 @@ fn types_that_differ() {
         Option<Vec<i64>>, #[serde(with = "java::array")] "long[]", "Long[]" =>
             "in the array, `Long` in Java, `long` here";
         Option<Vec<u8>>, "byte[]", "List<Byte>" => "`List<Byte>` in Java, `[B` here";
-        Option<Vec<String>>, #[serde(with = "java::set")] "Set<String>", "List<String>" =>
+        Option<Vec<String>>, #[serde(with = "java::hash_set")] "Set<String>", "List<String>" =>
             "`List` in Java, `HashSet` here";
         Option<HashMap<String, Line>>, "Map<String, a.Line>", "Map<Long, a.Line>" =>
             "in the elements, `Long` in Java, `String` here";

@@ -1,6 +1,6 @@
 //! Class files and payloads of strangers.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use codec::detect::{Format, Kind};
 use serde_json::json;
@@ -106,7 +106,7 @@ fn long_code_of_an_enum() {
 
 /// Why a payload has no value with the names of its fields.
 fn not_described(classes: &Classes, payload: &[u8]) -> String {
-    error(Format::Plain(Kind::Kryo5).to_json_with_classes(payload, &Arc::new(classes.clone())))
+    error(Format::Plain(Kind::Kryo5).to_json_with_classes(payload, &Kryo5.with_classes(classes.clone())))
 }
 
 /// Classes above each other, in a circle or in a long line.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.example.shop.Cart", rename_all = "camelCase")]
 pub struct Cart {
-    #[serde(with = "java::set")]
+    #[serde(with = "java::hash_set")]
     pub coupons: Option<Vec<String>>,
     pub ext: Option<HashMap<String, String>>,
     pub ids: Option<Vec<i64>>,
@@ -519,7 +519,7 @@ pub struct Nested {
     pub linked: Option<Vec<i32>>,
     #[serde(with = "java::array")]
     pub longs: Option<Vec<i64>>,
-    #[serde(with = "java::set")]
+    #[serde(with = "java::hash_set")]
     pub names: Option<Vec<String>>,
     #[serde(with = "java::tree_map")]
     pub tree: Option<BTreeMap<String, String>>,
@@ -1046,7 +1046,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.acme.Generic$Holder", rename_all = "camelCase")]
 pub struct Holder {
-    #[serde(with = "java::set")]
+    #[serde(with = "java::hash_set")]
     pub amounts: Option<Vec<java::BigDecimal>>,
     pub by_way: Option<HashMap<Way, i64>>,
     #[serde(with = "java::array")]

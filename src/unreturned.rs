@@ -1,0 +1,39 @@
+//! Payloads on their way back to Redis, which are nowhere else.
+
+use crate::conn::Conn;
+use crate::telemetry::{ClientCounters, events};
+use crate::wire::keys::Keys;
+
+/// Counts payloads that are to return to a queue. Dropped before all of them are back, it tells of the rest:
+/// a shutdown that does not reach the server drops it, and so does the end of the runtime. It must exist
+/// before a task is spawned that returns them.
+pub(crate) struct Unreturned {
+    counters: ClientCounters,
+    keys: Keys,
+    payloads: usize,
+}
+
+impl Unreturned {
+    pub(crate) fn new(conn: &Conn, keys: Keys, payloads: usize) -> Self {
+        Self { counters: conn.counters().clone(), keys, payloads }
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// So many more are back.
+    pub(crate) fn are_back(&mut self, payloads: usize) {
+        self.payloads -= payloads;
+    }
+}
+
+impl Drop for Unreturned {
+    fn drop(&mut self) {
+        if self.payloads > 0 {
+            let what = format!("return of unread payloads to `{}`", events::name(&self.keys));
+            self.counters.failed(what, format!("{} were not back when the client ended", self.payloads));
+            events::payloads_lost(&self.keys, self.payloads);
+        }
+    }
+}
