@@ -255,10 +255,8 @@ async fn refused_settlements_are_told() {
         let refused = soon(delivery.reject("no")).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Refused, "without {command}: {refused}");
         let last = rig.client.stats().last_error.expect("an error").message;
-        assert!(
-            last.starts_with(told) && last.contains("can't run this command"),
-            "without {command}: {last}"
-        );
+        let names_it = last.to_lowercase().contains(command);
+        assert!(last.starts_with(told) && names_it, "without {command}: {last}");
         rig.client.shutdown().await;
     }
 }
