@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::claims::{self, ClaimId, KEPT_MS};
@@ -59,20 +60,24 @@ pub(crate) struct EarlyPolls {
     conn: Conn,
     outbox: Outbox<Polled>,
     tasks: TaskTracker,
+    /// Those that return entries, and what ends them.
+    returns: TaskTracker,
+    over: CancellationToken,
     /// `None` when the polls have ended.
     turns: Arc<Mutex<Option<Turns>>>,
 }
 
 impl EarlyPolls {
     pub(crate) fn start(conn: Conn, on_head: OnHead) -> Self {
-        let tasks = TaskTracker::new();
+        let (tasks, returns, over) = (TaskTracker::new(), TaskTracker::new(), CancellationToken::new());
         let outbox = Outbox::new({
-            let (conn, tasks) = (conn.clone(), tasks.clone());
+            let (conn, returns, over) = (conn.clone(), returns.clone(), over.clone());
             move |polled: Polled| {
-                tasks.spawn_on(polled.return_to_queue(conn.clone(), on_head.clone()), conn.runtime());
+                let back = polled.return_to_queue(conn.clone(), on_head.clone());
+                returns.spawn_on(over.clone().run_until_cancelled_owned(back), conn.runtime());
             }
         });
-        Self { conn, outbox, tasks, turns: Arc::new(Mutex::new(Some(Turns::new()))) }
+        Self { conn, outbox, tasks, returns, over, turns: Arc::new(Mutex::new(Some(Turns::new()))) }
     }
 
     /// Polls up to `n` entries, with the timeout of the caller's `conn`. Further tries and the confirmation
@@ -138,7 +143,12 @@ impl EarlyPolls {
         turns.into_iter().flatten().for_each(|(_, turns)| turns.close());
         self.outbox.close();
         self.tasks.close();
-        pacing::within(self.conn.command_timeout(), self.tasks.wait()).await;
+        self.returns.close();
+        let ends = futures::future::join(self.tasks.wait(), self.returns.wait());
+        pacing::within(self.conn.command_timeout(), ends).await;
+        // What is not back by now is told before the client has ended.
+        self.over.cancel();
+        self.returns.wait().await;
     }
 }
 
@@ -204,7 +214,7 @@ impl Polled {
     /// Retries until it is done, because no other task has these entries. The last entry comes first: each
     /// one is put in front of the list.
     fn return_to_queue(self, conn: Conn, on_head: OnHead) -> impl Future<Output = ()> + Send {
-        let unreturned = Unreturned::new(&conn, self.keys.clone(), self.entries.len());
+        let unreturned = Unreturned::new(conn.counters(), self.keys.clone(), self.entries.len());
         self.return_all(conn, on_head, unreturned)
     }
 

@@ -131,9 +131,9 @@ impl Engine {
         Keys::new((self.map_name)(name))
     }
 
-    /// Looks once, in the background, whether the user lacks a permission for this queue, and reports it. A
-    /// call that needs it is refused and changes nothing; but some calls are rare, and the reason should be
-    /// in the log before.
+    /// Looks in the background, until the server has answered once, whether the user lacks a permission for
+    /// this queue, and reports it. A call that needs it is refused and changes nothing; but some calls are
+    /// rare, and the reason should be in the log before.
     pub(crate) fn check_permissions(&self, keys: &Keys) {
         if self.checked.swap(true, Ordering::Relaxed) {
             return;

@@ -10,7 +10,8 @@
 //! | the taker is dropped before it got anything | the blocked pop is interrupted, unless others wait for the same list |
 //! | … after it got something and has not read it | that payload goes to the next taker, or back to its end of the list |
 //! | the client stops taking or is shut down | unread payloads return to their lists, and waiting takers get `Closed` |
-//! | … and the server does not answer until the command timeout of a shutdown is over | those payloads are lost |
+//! | … and the server does not answer until the command timeout of a shutdown is over | those payloads are lost, and an event says so |
+//! | the runtime ends | the same, unless a taker in another runtime reads them |
 //! | the server refuses a pop | its takers get the error, and pause before they may try again |
 //! | the reply to a blocked pop is lost with its connection | the one payload that the server may have popped is lost |
 //! | the reply to a pop that does not block is lost | it is sent again, and gets what the first attempt popped |

@@ -1,12 +1,11 @@
 //! Payloads on their way back to Redis, which are nowhere else.
 
-use crate::conn::Conn;
 use crate::telemetry::{ClientCounters, events};
 use crate::wire::keys::Keys;
 
 /// Counts payloads that are to return to a queue. Dropped before all of them are back, it tells of the rest:
 /// a shutdown that does not reach the server drops it, and so does the end of the runtime. It must exist
-/// before a task is spawned that returns them.
+/// before a task is spawned that returns them, because the runtime may have ended by then.
 pub(crate) struct Unreturned {
     counters: ClientCounters,
     keys: Keys,
@@ -14,8 +13,8 @@ pub(crate) struct Unreturned {
 }
 
 impl Unreturned {
-    pub(crate) fn new(conn: &Conn, keys: Keys, payloads: usize) -> Self {
-        Self { counters: conn.counters().clone(), keys, payloads }
+    pub(crate) fn new(counters: &ClientCounters, keys: Keys, payloads: usize) -> Self {
+        Self { counters: counters.clone(), keys, payloads }
     }
 
     pub(crate) fn keys(&self) -> &Keys {

@@ -337,7 +337,7 @@ impl Return {
             lost: false,
         };
         let chunks = scripts::in_parts(&payloads, CALL, Bytes::len).map(chunk).collect();
-        let unreturned = Unreturned::new(&conn, keys, payloads.len());
+        let unreturned = Unreturned::new(conn.counters(), keys, payloads.len());
         Self { conn, unreturned, push, chunks, spent: Vec::new() }
     }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use futures::stream::FuturesUnordered;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::SendError};
 use tokio::time::{interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -106,10 +106,12 @@ pub(super) struct Task {
 }
 
 impl Drop for Task {
-    /// The runtime may end before taking does.
+    /// The runtime may end before taking does. Takers that were answered still get their payloads: they may
+    /// run in another one.
     fn drop(&mut self) {
         self.mailbox.close();
-        self.close_outbox();
+        self.unread.close();
+        self.gather_unread();
         self.tell_lost();
     }
 }
@@ -125,8 +127,13 @@ impl Task {
         stopped: DropGuard,
     ) -> Self {
         let (returns, unread) = mpsc::unbounded_channel();
-        // Fails only when the task is over. By then it has closed the outbox and handled its content.
-        let outbox = Outbox::new(move |popped| drop(returns.send(popped)));
+        let counters = conn.counters().clone();
+        let outbox = Outbox::new(move |popped| {
+            // Fails when the task is over. Then nothing returns them.
+            if let Err(SendError(Payloads { keys, payloads, .. })) = returns.send(popped) {
+                drop(Unreturned::new(&counters, keys, payloads.len()));
+            }
+        });
         Self {
             conn,
             mailbox,
@@ -388,7 +395,8 @@ impl Task {
     /// has stopped when they are back, after the command timeout at the latest.
     async fn finish(mut self) {
         self.kinds.values_mut().for_each(|pops| pops.dispatcher.close());
-        self.close_outbox();
+        self.outbox.close();
+        self.gather_unread();
         let kinds: Vec<Kind> = self.kinds.keys().cloned().collect();
         kinds.iter().for_each(|kind| self.run_actions(kind));
         let bound = self.conn.command_timeout();
@@ -412,9 +420,8 @@ impl Task {
         join_all(links.map(async |link| link.close().await)).await;
     }
 
-    /// What nobody has read is undelivered from here on.
-    fn close_outbox(&mut self) {
-        self.outbox.close();
+    /// What was dropped unread is undelivered from here on.
+    fn gather_unread(&mut self) {
         // Together, so that they keep their order.
         while let Ok(popped) = self.unread.try_recv() {
             self.on_unread(popped);
@@ -424,7 +431,8 @@ impl Task {
     /// Tells of what was popped and will not be returned. What is on its way tells that itself.
     fn tell_lost(&self) {
         let undelivered = self.kinds.values().flat_map(|pops| pops.dispatcher.undelivered());
-        undelivered.for_each(|(keys, payloads)| drop(Unreturned::new(&self.conn, keys.clone(), payloads)));
+        undelivered
+            .for_each(|(keys, payloads)| drop(Unreturned::new(self.conn.counters(), keys.clone(), payloads)));
     }
 
     /// Waits until nothing is in flight and every undelivered payload is back in its list.

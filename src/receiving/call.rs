@@ -189,7 +189,7 @@ pub(super) struct Report {
     pub(super) expired: u64,
     /// Why nothing was claimed.
     pub(super) refused: Option<String>,
-    /// Why a message that was lost or has expired did not become a dead letter.
+    /// Why a message did not become a dead letter.
     pub(super) unburied: Option<String>,
     /// Of each settlement, in the order of the call.
     pub(super) settled: Vec<Result<Settled, OpError>>,

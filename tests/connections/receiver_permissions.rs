@@ -9,8 +9,8 @@ use redelay::delayed_queue::JobState;
 use redelay::{BlockingQueue, Client, Delivery, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    CONTROL, DEAD_MESSAGES, HOUR, JOBS, MESSAGES, NOTES, RECEIPTS, SCRATCH, TARGET, ms, soon, still_builder,
-    text_queues,
+    CONTROL, DEAD_MESSAGES, HOUR, JOBS, MESSAGES, NOTES, RECEIPTS, SCRATCH, TARGET, ms, pending, soon,
+    still_builder, text_queues, woken,
 };
 
 /// Every command that a receiver uses, except those without which nothing works at all. The scripts name
@@ -259,6 +259,29 @@ async fn refused_settlements_are_told() {
         assert!(last.starts_with(told) && names_it, "without {command}: {last}");
         rig.client.shutdown().await;
     }
+}
+
+/// A claim that no program has read goes back as soon as that is permitted, long before its lease is over.
+#[tokio::test]
+async fn an_unread_claim_is_released_when_that_is_permitted() {
+    let rig = Rig::start().await;
+    rig.free.put("x").await.unwrap();
+    let receiver = rig.ready.receiver().lease(HOUR);
+    let mut receive = pending({
+        let receiver = receiver.clone();
+        async move { receiver.receive().await }
+    });
+    woken(&mut receive).await;
+    forbid(&rig, "zrem");
+    drop(receive);
+    let told = || rig.client.stats().last_error.map(|error| error.message).unwrap_or_default();
+    until_async("it is refused", || async { told().starts_with("settle messages of `q`: ") }).await;
+    rig.permit();
+    let delivery = soon(rig.free.receiver().receive()).await.unwrap();
+    assert_eq!((delivery.value().as_str(), delivery.attempt()), ("x", 1));
+    delivery.ack().await.unwrap();
+    drop(receiver);
+    rig.client.shutdown().await;
 }
 
 #[tokio::test]

@@ -129,18 +129,20 @@ fn told(client: &Client) -> String {
 fn what_ends_with_the_runtime_is_told() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let server = Server::start();
-    let (client, take, poll) = runtime.block_on(async {
+    let (client, mut read, take, poll) = runtime.block_on(async {
         let (client, ready, delayed) = text_queues(&server).await;
         delayed.offer_all([(&"b".to_owned(), HOUR), (&"c".to_owned(), HOUR)]).await.unwrap();
         let mut poll = pending(async move { delayed.poll_many(2).await });
         woken(&mut poll).await;
-        (client, unread_take(&server, &ready).await, poll)
+        let read = unread_take(&server, &ready).await;
+        (client, read, unread_take(&server, &ready).await, poll)
     });
     drop(runtime);
+    assert_eq!((assert_ready!(read.poll()).unwrap(), told(&client)), ("a".to_owned(), String::new()));
+    drop(take);
     assert_eq!(told(&client), "return of unread payloads to `q`: 1 were not back when the client ended");
     drop(poll);
     assert_eq!(told(&client), "return of unread payloads to `q`: 2 were not back when the client ended");
-    drop(take);
 }
 
 #[tokio::test]

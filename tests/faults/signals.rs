@@ -65,7 +65,7 @@ async fn sigterm_lets_handlers_finish() {
     let output = until_it_ends(&program);
     assert!(
         output.contains(
-            "Stopped { done: 2, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 0, cancelled: 0 }"
+            "Stopped { acknowledged: 2, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 0, cancelled: 0 }"
         ),
         "{output}"
     );
@@ -87,7 +87,7 @@ async fn a_second_sigint_skips_the_wait() {
     let output = until_it_ends(&program);
     assert!(
         output.contains(
-            "Stopped { done: 0, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 2, cancelled: 0 }"
+            "Stopped { acknowledged: 0, failed: 0, rejected: 0, lost: 0, snoozed: 0, released: 2, cancelled: 0 }"
         ),
         "{output}"
     );

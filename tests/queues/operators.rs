@@ -457,11 +457,12 @@ async fn rows_are_written_by_serde() {
     assert_eq!(offered, Offered::Stored(due));
     let mut job = delayed.job("job").get().await.unwrap().unwrap();
     job.first_offered = UNIX_EPOCH;
-    assert_eq!(text(serde_json::to_string(&job)), r#"{"value":"v","due":32503680000000,"offered":0}"#);
+    assert_eq!(text(serde_json::to_string(&job)), r#"{"value":"v","due":32503680000000,"first_offered":0}"#);
 
     let limit = RateLimit::new(50, Duration::from_micros(1500)).burst(10);
     assert_eq!(text(serde_json::to_string(&limit)), r#"{"messages":50,"per_ms":1.5,"burst":10}"#);
     let stopped = soon(redelay::Worker::new(&ready).run_until(async {}, |_: String| async {})).await.unwrap();
-    let expected = r#"{"done":0,"failed":0,"rejected":0,"lost":0,"snoozed":0,"released":0,"cancelled":0}"#;
+    let expected =
+        r#"{"acknowledged":0,"failed":0,"rejected":0,"lost":0,"snoozed":0,"released":0,"cancelled":0}"#;
     assert_eq!(text(serde_json::to_string(&stopped)), expected);
 }

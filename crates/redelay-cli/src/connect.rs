@@ -125,14 +125,14 @@ impl Session {
             let read = async |after, most| self.inspector.pending(&queue.name, after, most).await;
             match some_of(read, |entry| entry.entry.len(), SAMPLE, queue.pending).await {
                 Ok(entries) => sample.extend(entries.into_iter().filter_map(|entry| entry.payload)),
-                Err(error) => refusal = Some(refused("a codec", error)?),
+                Err(error) => refusal = Some(words_of_refusal(error)?),
             }
         }
         if sample.len() < SAMPLE && queue.ready != Some(0) {
             let read = async |after, most| self.inspector.ready(&queue.name, after, most).await;
             match some_of(read, |ready| ready.payload.len(), SAMPLE - sample.len(), queue.ready).await {
                 Ok(ready) => sample.extend(ready.into_iter().map(|ready| ready.payload)),
-                Err(error) => refusal = Some(refused("a codec", error)?),
+                Err(error) => refusal = Some(words_of_refusal(error)?),
             }
         }
         Ok((sample, refusal))
@@ -225,6 +225,14 @@ where
         }
     }
     Ok(some)
+}
+
+/// The server's words, if it has refused something.
+fn words_of_refusal(error: Error) -> Result<String, Failure> {
+    match error.kind() {
+        ErrorKind::Refused => Ok(error.to_string()),
+        _ => Err(error.into()),
+    }
 }
 
 /// What the server has refused, if that is the reason.

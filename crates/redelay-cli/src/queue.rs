@@ -255,17 +255,20 @@ fn limits(queue: &Overview) -> String {
 
 /// What the server has refused to say of a queue.
 pub(crate) fn refusals(queue: &Overview, reader: &Reader) -> Vec<String> {
-    queue.unknown.iter().map(refusal).chain(reader.refusal.clone()).collect()
+    let codec = reader.refusal.iter().map(|why| with_permission("a codec is unknown", why, None));
+    queue.unknown.iter().map(refusal).chain(codec).collect()
 }
 
 /// What the server has refused to say, and the permission that the user lacks.
 pub(crate) fn refusal(unknown: &Unknown) -> String {
-    let right = unknown.permission.clone().or_else(|| missing_permission(&unknown.why));
+    let what = if is_silence(unknown) { "no answer".into() } else { format!("{} is unknown", unknown.what) };
+    with_permission(&what, &unknown.why, unknown.permission.clone())
+}
+
+fn with_permission(what: &str, why: &str, permission: Option<String>) -> String {
+    let right = permission.or_else(|| missing_permission(why));
     let right = right.map(|right| format!(" (the missing permission: {right})")).unwrap_or_default();
-    if is_silence(unknown) {
-        return format!("no answer: {}{right}", unknown.why);
-    }
-    format!("{} is unknown: {}{right}", unknown.what, unknown.why)
+    format!("{what}: {why}{right}")
 }
 
 #[cfg(test)]

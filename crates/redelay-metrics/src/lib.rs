@@ -9,7 +9,7 @@
 //!
 //! The label `queue`, and OpenTelemetry's `messaging.destination.name`, are the name of the queue on the
 //! server, after a mapping of names such as [`name_prefix`](redelay::client::ClientBuilder::name_prefix), as
-//! in events, in spans and in `redelay exporter`.
+//! in events, in spans and in `redelay exporter` without a `name_prefix`.
 
 mod differences;
 mod facade;

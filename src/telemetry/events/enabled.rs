@@ -127,7 +127,7 @@ pub(crate) fn return_to_list_failing(keys: &Keys, error: &dyn Display) {
 pub(crate) fn payloads_lost(keys: &Keys, payloads: usize) {
     warn!(
         name: "redelay.payloads.lost", target: "redelay", parent: None, queue = %name(keys), payloads,
-        "the client ended before unread payloads were back; they are lost, unless the server still executes the return"
+        "the client ended before unread payloads were back; they are lost, unless the server executes the return or has a copy"
     );
 }
 

@@ -44,6 +44,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let begun = Instant::now();
     let words: Vec<Vec<u8>> = patterns.into_iter().map(OsString::into_encoded_bytes).collect();
+    let is_all = words == [b"*"];
     let (wanted, mut doctor) = match session {
         Ok(session) => (Wanted::new(&session, &words), Doctor::new(session).await?),
         Err(failure) => {
@@ -58,7 +59,7 @@ pub(crate) async fn run(
             return print(0, &[Reported { subject, finding }], 1, begun, out);
         }
     };
-    let looked = match doctor.examine(&wanted).await {
+    let looked = match doctor.examine(&wanted, is_all).await {
         Ok(looked) => looked,
         // The server says why.
         Err(Failure::NoConnection(why) | Failure::Negative(why) | Failure::Other(why))
@@ -67,27 +68,26 @@ pub(crate) async fn run(
             let text = format!("the queues are unknown: {why}");
             let code = doctor.found.iter().map(|one| one.finding.code).min().unwrap_or(Code::S08);
             doctor.add_of_server(None, Finding::unknown(code, text));
-            Looked { queues: 0, absent: Vec::new() }
+            Looked { queues: 0, absent: Vec::new(), is_nowhere: false }
         }
         Err(failure) => return Err(failure),
     };
     report::sort(&mut doctor.found);
     let printed = print(looked.queues, &doctor.found, doctor.servers.len(), begun, out);
-    match looked.absent.first() {
-        None => printed,
-        Some(name) => {
-            // With another failure, there is the line of this one.
-            if let Err(failure) = printed
-                && !matches!(failure, Failure::Negative(_))
-            {
-                return Err(failure);
-            }
+    let absent = looked.absent.first().map(|name| {
+        format!(
+            "there is no queue `{}`: it has nothing in it, and no client has it open",
+            escape::bytes(name)
+        )
+    });
+    let nowhere = || "no queue matches; in a name, put a `\\` before `*`, `?`, `[` and `\\`".to_owned();
+    match (absent.or_else(|| looked.is_nowhere.then(nowhere)), printed) {
+        // With another failure, there is the line of this one.
+        (Some(why), Ok(()) | Err(Failure::Negative(_))) => {
             // The code of a finding would say that it is there.
-            Err(Failure::Usage(format!(
-                "there is no queue `{}`: it has nothing in it, and no client has it open; redelay ls lists those that there are",
-                escape::bytes(name)
-            )))
+            Err(Failure::Usage(format!("{why}; redelay ls lists those that there are")))
         }
+        (_, printed) => printed,
     }
 }
 
@@ -113,6 +113,8 @@ fn print(
 struct Looked {
     queues: usize,
     absent: Vec<Vec<u8>>,
+    /// Whether patterns were given that mean nothing.
+    is_nowhere: bool,
 }
 
 struct Doctor {
@@ -153,9 +155,9 @@ impl Doctor {
     }
 
     /// Looks at the queues that are meant.
-    async fn examine(&mut self, wanted: &Wanted) -> Result<Looked, Failure> {
-        let (names, left) = if wanted.patterns.is_empty() {
-            (wanted.names.iter().cloned().collect(), self.leftovers().await?)
+    async fn examine(&mut self, wanted: &Wanted, is_all: bool) -> Result<Looked, Failure> {
+        let (names, left, has_searched) = if wanted.patterns.is_empty() {
+            (wanted.names.iter().cloned().collect(), self.leftovers().await?, false)
         } else {
             self.find(wanted).await?
         };
@@ -173,7 +175,8 @@ impl Doctor {
             self.found.iter().any(|one| matches!(&one.subject, Subject::Queue(found) if found == name))
         };
         let absent = absent.into_iter().filter(|name| !has_some(name)).collect();
-        if looks.is_empty() {
+        let is_nowhere = looks.is_empty() && has_searched && !is_all && !self.has_queue();
+        if looks.is_empty() && is_all {
             self.look_elsewhere();
         }
         self.look_again(&mut looks).await?;
@@ -182,11 +185,16 @@ impl Doctor {
                 self.add(&looks[0].overview.name, finding);
             }
         }
-        Ok(Looked { queues: looks.len(), absent })
+        Ok(Looked { queues: looks.len(), absent, is_nowhere })
     }
 
-    /// The queues that are meant, and the keys that should have been deleted.
-    async fn find(&mut self, wanted: &Wanted) -> Result<(Vec<Bytes>, Vec<Leftover>), Failure> {
+    /// Whether something was found of a queue.
+    fn has_queue(&self) -> bool {
+        self.found.iter().any(|one| matches!(one.subject, Subject::Queue(_)))
+    }
+
+    /// The queues that are meant, the keys that should have been deleted, and whether all keys were searched.
+    async fn find(&mut self, wanted: &Wanted) -> Result<(Vec<Bytes>, Vec<Leftover>, bool), Failure> {
         let mut queues = wanted.search_with_leftovers(&self.session.inspector);
         let mut names: BTreeSet<Bytes> = wanted.of(&mut queues).try_collect().await?;
         names.extend(wanted.names.iter().cloned());
@@ -194,7 +202,7 @@ impl Doctor {
         for finding in finding::unknown(&refused) {
             self.add_of_server(None, finding);
         }
-        Ok((names.into_iter().collect(), queues.leftovers()))
+        Ok((names.into_iter().collect(), queues.leftovers(), refused.is_empty()))
     }
 
     /// Looks once at each queue.

@@ -269,7 +269,7 @@ async fn messages_and_dead_letters_name_their_jobs() {
 /// A job is spelt the same wherever it is, and no two jobs are.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_has_one_spelling() {
-    // Its id, and how documents and tables have it.
+    // Its id, and how documents and the table of pending entries have it.
     const JOBS: [(&[u8], &str, &str); 5] = [
         (b"order 8", "order 8", "order 8"),
         ("Größe".as_bytes(), "Größe", "Größe"),
@@ -287,7 +287,9 @@ async fn a_job_has_one_spelling() {
         let ids = items.iter().map(|item| item[field].as_str().expect("an id").to_owned());
         assert_eq!(ids.collect::<BTreeSet<_>>(), expected, "{place}");
         let table = redelay(&server, ["list", "orders", place]).ok();
-        for (_, _, cell) in JOBS {
+        for (_, text, cell) in JOBS {
+            // The id of an entry is short in a table.
+            let cell = if place == "pending" { cell } else { text };
             let lines = table.lines().filter(|line| line.contains(&format!("  {cell}  ")));
             assert_eq!(lines.count(), 1, "{cell} in {table}");
         }

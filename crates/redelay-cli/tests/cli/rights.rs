@@ -135,6 +135,9 @@ async fn a_missing_right_is_named() {
         "{}",
         ls.err
     );
+    // A document has the server's words.
+    let json = at(&url, ["ls", "--json"]).out;
+    assert!(json.contains(r#""what":"codecs""#) && !json.contains("is unknown"), "{json}");
     server.cmd(["ZADD", "redisson_delay_queue_timeout:{late}", "1", "junk"]);
     without("zrange");
     let ls = at(&url, ["ls", "late"]);

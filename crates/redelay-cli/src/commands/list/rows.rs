@@ -166,7 +166,7 @@ fn id_text(id: &[u8]) -> String {
     }
 }
 
-/// The same in a table.
+/// That of an entry in a table.
 fn id_cell(id: &[u8]) -> Cell {
     let text = id_text(id);
     match text.strip_prefix("0x") {
@@ -181,7 +181,7 @@ fn job_id(id: Option<&Bytes>) -> Option<String> {
 }
 
 fn job_cell(id: Option<&Bytes>) -> Cell {
-    id.map_or_else(|| "".into(), |id| id_cell(id))
+    id.map_or_else(|| "".into(), |id| escape::text(&id_text(id)).into())
 }
 
 /// Makes rows.

@@ -244,7 +244,12 @@ fn queues_are_named_by_names_and_patterns() {
     assert_eq!(found(&["shop:*"]), ["shop:mails", "shop:orders", "shop:slow"]);
     assert_eq!(found(&["*:orders", "a?", "other"]), ["a*", "ab", "other", "shop:orders"]);
     assert_eq!(found(&["other"]), ["other"]);
-    assert_eq!(found(&["nowhere*"]), [""; 0]);
+    let nowhere = at(&server.url(), ["doctor", "nowhere*"]);
+    assert!(
+        nowhere.code == 2 && nowhere.err.contains("no queue matches; in a name, put a `"),
+        "{}",
+        nowhere.err
+    );
     // What its findings name is this queue alone.
     let findings = doctor(&server.url(), &[r"a\*"]);
     assert_eq!(codes(&findings).into_keys().collect::<Vec<_>>(), ["a*"]);
