@@ -135,8 +135,16 @@ fn a_stream() {
 fn poll_last_and_offer_first_to_timeout() {
     drop_under_load(|queues| {
         async move {
-            // The payload is in the other list now, where a taker finds it.
-            connected(|| queues.ready.poll_last_and_offer_first_to_timeout("moved", ms(3))).await;
+            // The payload is in the other list now, where a taker finds it. On a busy machine, the connection
+            // of a pop may be given up: then it is in one of the two.
+            let poll = || queues.ready.poll_last_and_offer_first_to_timeout("moved", ms(3));
+            connected(|| async {
+                match poll().await {
+                    Err(error) if error.is_outcome_unknown() => Ok(None),
+                    moved => moved,
+                }
+            })
+            .await;
             vec![]
         }
         .boxed()

@@ -83,6 +83,12 @@ impl Plan {
     }
 }
 
+/// What a process tells all the time, ...
+const RUNS: &str = "runs";
+/// ... at this interval. One that has not done so for longer than this was held up, as by a busy machine.
+const OFTEN: Duration = Duration::from_millis(100);
+const HELD_UP: Duration = Duration::from_millis(500);
+
 /// Prints what happens to a message, and when.
 fn tell(what: &str, number: i64) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros();
@@ -111,6 +117,12 @@ async fn receives() {
     let client = builder(&url).connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
     let receiver = queue.receiver().lease(lease).max_losses(1_000);
+    tokio::spawn(async {
+        loop {
+            tell(RUNS, 0);
+            sleep(OFTEN).await;
+        }
+    });
     match KINDS.into_iter().find(|one| format!("{one:?}") == kind).expect("a kind") {
         Kind::Receives => loop {
             if let Ok(delivery) = receiver.receive().await {
@@ -154,8 +166,23 @@ impl Running {
         Self { member, program, away: Vec::new() }
     }
 
-    /// What it has told: when, what, and of which message.
+    /// What it has told of messages: when, what, and of which.
     fn told(&self) -> Vec<(u128, String, i64)> {
+        self.all_told().into_iter().filter(|(_, what, _)| what != RUNS).collect()
+    }
+
+    /// When nobody has stopped it, and it did not run nevertheless.
+    fn held_up(&self) -> Vec<(u128, u128)> {
+        let told = self.all_told().into_iter().filter(|(_, what, _)| what == RUNS);
+        let times: Vec<_> = told.map(|(at, ..)| at).collect();
+        let is_gap = |gap: &(u128, u128)| gap.1 - gap.0 > HELD_UP.as_micros();
+        let was_stopped =
+            |gap: &(u128, u128)| self.away.iter().any(|(from, to)| *from < gap.1 && gap.0 < *to);
+        let gaps = times.windows(2).map(|pair| (pair[0], pair[1]));
+        gaps.filter(is_gap).filter(|gap| !was_stopped(gap)).collect()
+    }
+
+    fn all_told(&self) -> Vec<(u128, String, i64)> {
         let output = self.program.output();
         let told = output.lines().filter_map(|line| {
             let mut words = line.split(' ');
@@ -203,6 +230,7 @@ fn judge(all: &[Running], pushed: i64) -> (Done, Vec<String>) {
             stories.entry(number).or_default().push(Told { at, what, by });
         }
     }
+    let away: Vec<Vec<_>> = all.iter().map(|member| [&member.away[..], &member.held_up()].concat()).collect();
     let mut wrong = Vec::new();
     let (mut late, mut done_in_all) = (0, Done::default());
     for number in 0..pushed {
@@ -224,11 +252,11 @@ fn judge(all: &[Running], pushed: i64) -> (Done, Vec<String>) {
         for pair in begun.windows(2) {
             let (first, second) = (pair[0], pair[1]);
             // Whoever had it did not run, between the call that brought it and the next delivery.
-            let away = |told: &Told| {
-                let mut times = all[told.by].away.iter();
+            let was_away = |told: &Told| {
+                let mut times = away[told.by].iter();
                 times.rfind(|(from, to)| *from < second.at && *to + lease(told) > first.at)
             };
-            match (away(first), away(second)) {
+            match (was_away(first), was_away(second)) {
                 (Some((_, FOR_EVER)), _) => done_in_all.after_kills += 1,
                 (Some(_), _) => done_in_all.after_stops += 1,
                 (None, Some(_)) => is_late = true,
@@ -242,7 +270,7 @@ fn judge(all: &[Running], pushed: i64) -> (Done, Vec<String>) {
     }
     // A process may be stopped right after it has looked at the lease, and before it prints: for one message
     // each time, about.
-    let stops: usize = all.iter().map(|member| member.away.len()).sum();
+    let stops: usize = away.iter().map(Vec::len).sum();
     if late > stops {
         wrong.push(format!(
             "{late} handlers began when somebody else had their messages, or had settled them"

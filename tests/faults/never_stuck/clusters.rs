@@ -147,6 +147,11 @@ async fn play(plan: &Plan) -> Result<Report, String> {
         pushing.await.expect("a program goes on whatever happens");
     }
     cluster.be_patient(true);
+    // From here on, the master stays.
+    block_in_place(|| {
+        may_be_replaced(&cluster, false);
+        until_in_step(&cluster, slot);
+    });
     let price = Price { undone: plan.undoes(), ..Price::default() };
     let mut report = finish_without_takers(cluster.master_of(slot), &mut load, price).await?;
     report.faults = plan.steps.len();

@@ -340,9 +340,8 @@ impl Plan {
         for member in &mut self.crew.clients {
             member.command_timeout = Duration::from_secs(10);
         }
-        // There, a shorter lease may end.
-        let consumers = self.crew.clients.iter_mut().flat_map(|member| &mut member.consumers);
-        for consumer in consumers.filter(|consumer| consumer.extends) {
+        // There, a shorter lease may end, also that of a claim which no program has read.
+        for consumer in self.crew.clients.iter_mut().flat_map(|member| &mut member.consumers) {
             consumer.lease = consumer.lease.max(Duration::from_secs(10));
         }
         self
