@@ -73,7 +73,13 @@ pub(crate) async fn run(
         Err(failure) => return Err(failure),
     };
     report::sort(&mut doctor.found);
-    let printed = print(looked.queues, &doctor.found, doctor.servers.len(), begun, out);
+    // That nothing is wrong would be no answer to a name that means nothing.
+    let is_answer =
+        looked.queues > 0 || !doctor.found.is_empty() || looked.absent.is_empty() && !looked.is_nowhere;
+    let printed = match is_answer {
+        true => print(looked.queues, &doctor.found, doctor.servers.len(), begun, out),
+        false => Ok(()),
+    };
     let absent = looked.absent.first().map(|name| {
         format!(
             "there is no queue `{}`: it has nothing in it, and no client has it open",

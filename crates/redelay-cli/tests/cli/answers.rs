@@ -245,7 +245,7 @@ async fn messages_and_dead_letters_name_their_jobs() {
             }
         }
     }
-    let jobs = ["order 8", "0xff01", "0x6f726465…"];
+    let jobs = ["order 8", "0xff01", "0x6f726465721b39"];
     for (place, shown) in ["in-flight", "waiting", "dead"].into_iter().zip(jobs) {
         let table = redelay(&server, ["list", "orders", place]).ok();
         let lines: Vec<&str> = table.lines().collect();

@@ -246,7 +246,9 @@ fn queues_are_named_by_names_and_patterns() {
     assert_eq!(found(&["other"]), ["other"]);
     let nowhere = at(&server.url(), ["doctor", "nowhere*"]);
     assert!(
-        nowhere.code == 2 && nowhere.err.contains("no queue matches; in a name, put a `"),
+        nowhere.code == 2
+            && nowhere.out.is_empty()
+            && nowhere.err.contains("no queue matches; in a name, put a `"),
         "{}",
         nowhere.err
     );
