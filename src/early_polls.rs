@@ -73,8 +73,14 @@ impl EarlyPolls {
         let outbox = Outbox::new({
             let (conn, returns, over) = (conn.clone(), returns.clone(), over.clone());
             move |polled: Polled| {
-                let back = polled.return_to_queue(conn.clone(), on_head.clone());
-                returns.spawn_on(over.clone().run_until_cancelled_owned(back), conn.runtime());
+                let (back, over) = (polled.return_to_queue(conn.clone(), on_head.clone()), over.clone());
+                let back_or_over = async move {
+                    tokio::select! {
+                        () = back => {}
+                        () = over.cancelled() => {}
+                    }
+                };
+                returns.spawn_on(back_or_over, conn.runtime());
             }
         });
         Self { conn, outbox, tasks, returns, over, turns: Arc::new(Mutex::new(Some(Turns::new()))) }
