@@ -152,7 +152,7 @@ impl EarlyPolls {
         self.returns.close();
         let ends = futures::future::join(self.tasks.wait(), self.returns.wait());
         pacing::within(self.conn.command_timeout(), ends).await;
-        // What is not back by now is told before the client has ended.
+        // Entries that are not back by now are reported before the client ends.
         self.over.cancel();
         self.returns.wait().await;
     }

@@ -4,8 +4,8 @@ use crate::telemetry::{ClientCounters, events};
 use crate::wire::keys::Keys;
 
 /// Counts payloads that are to return to a queue. Dropped before all of them are back, it tells of the rest:
-/// a shutdown that does not reach the server drops it, and so does the end of the runtime. It must exist
-/// before a task is spawned that returns them, because the runtime may have ended by then.
+/// a shutdown that does not reach the server drops it, and so does the end of the runtime. Create it before
+/// you spawn the task that returns them: the runtime may have ended, and then that task never runs.
 pub(crate) struct Unreturned {
     counters: ClientCounters,
     keys: Keys,
@@ -21,7 +21,7 @@ impl Unreturned {
         &self.keys
     }
 
-    /// So many more are back.
+    /// Notes that this many more payloads are back.
     pub(crate) fn are_back(&mut self, payloads: usize) {
         self.payloads -= payloads;
     }

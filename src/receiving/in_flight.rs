@@ -80,7 +80,7 @@ impl Answered {
     }
 }
 
-/// Why a call was not answered.
+/// Why a call got no reply.
 pub(super) struct NoReply {
     pub(super) error: OpError,
     /// A try may have been executed.

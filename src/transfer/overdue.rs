@@ -26,7 +26,7 @@ pub(super) const SLOTS: usize = 20;
 /// How often a client says that entries were overdue, at most.
 const SELDOM: Duration = Duration::from_secs(60);
 
-/// The answer to a look.
+/// The reply to a look.
 pub(super) struct LookReply {
     pub(super) server: ServerId,
     /// The server's clock; `None` if it may not be read.

@@ -252,7 +252,7 @@ fn five_files_of_conn_name_the_client_library() {
     assert_eq!(naming, five.map(|name| Path::new("conn").join(name).with_extension("rs")).into());
 }
 
-/// What says that it is pure is told the time.
+/// A file that calls itself pure gets the time from its caller.
 #[test]
 fn what_is_pure_reads_no_clock() {
     let mut pure = 0;

@@ -73,13 +73,6 @@ pub(crate) async fn run(
         Err(failure) => return Err(failure),
     };
     report::sort(&mut doctor.found);
-    // That nothing is wrong would be no answer to a name that means nothing.
-    let is_answer =
-        looked.queues > 0 || !doctor.found.is_empty() || looked.absent.is_empty() && !looked.is_nowhere;
-    let printed = match is_answer {
-        true => print(looked.queues, &doctor.found, doctor.servers.len(), begun, out),
-        false => Ok(()),
-    };
     let absent = looked.absent.first().map(|name| {
         format!(
             "there is no queue `{}`: it has nothing in it, and no client has it open",
@@ -87,7 +80,13 @@ pub(crate) async fn run(
         )
     });
     let nowhere = || "no queue matches; in a name, put a `\\` before `*`, `?`, `[` and `\\`".to_owned();
-    match (absent.or_else(|| looked.is_nowhere.then(nowhere)), printed) {
+    let missing = absent.or_else(|| looked.is_nowhere.then(nowhere));
+    let printed = match missing.is_some() && looked.queues == 0 && doctor.found.is_empty() {
+        // "Nothing is wrong" would be no answer to a name that means nothing.
+        true => Ok(()),
+        false => print(looked.queues, &doctor.found, doctor.servers.len(), begun, out),
+    };
+    match (missing, printed) {
         // With another failure, there is the line of this one.
         (Some(why), Ok(()) | Err(Failure::Negative(_))) => {
             // The code of a finding would say that it is there.

@@ -174,7 +174,7 @@ async fn every_document_is_as_its_schema_says() {
     are_as_documented("inspect", &run(&["inspect", "ff"]), &[]);
 }
 
-/// Whoever validates documents with the file can read those of a later version that has more fields.
+/// A validator with this file accepts the documents of a later version that have more fields.
 #[test]
 fn the_schemas_allow_other_fields() {
     let file = include_str!("../../../../docs/schemas.json");
