@@ -4,7 +4,8 @@
 set -eu
 cd "$(dirname -- "$0")/.."
 
-build=$PWD/${CARGO_TARGET_DIR:-target}/minimal
+# Wherever that is: the crates are built in another folder.
+build=$(realpath -m -- "${CARGO_TARGET_DIR:-target}")/minimal
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 scripts/pack.sh "$folder" >/dev/null

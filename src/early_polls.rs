@@ -167,7 +167,11 @@ impl Polled {
         let deadline = Instant::now() + conn.command_timeout();
         while polled.entries.len() < n && (polled.entries.is_empty() || Instant::now() < deadline) {
             let most = CALL.min(n - polled.entries.len());
-            let is_end = match polled.call(conn, own, most, &mut claims).await {
+            let earlier = polled.entries.len();
+            let mut unreturned = Unreturned::new(conn.counters(), polled.keys.clone(), earlier);
+            let is_end = polled.call(conn, own, most, &mut claims).await;
+            unreturned.are_safe(earlier);
+            let is_end = match is_end {
                 Ok(is_end) => is_end,
                 // Entries that came before the error must not be lost with it.
                 Err(_) if !polled.entries.is_empty() => break,
@@ -248,7 +252,7 @@ impl Polled {
                         if let Ok(Some(head)) = head.into_optional_score() {
                             on_head(&self.keys, head);
                         }
-                        unreturned.are_back(part.len());
+                        unreturned.are_safe(part.len());
                         break;
                     }
                     Err(OpError::Closed) => return,

@@ -1,11 +1,12 @@
-//! Payloads on their way back to Redis, which are nowhere else.
+//! Payloads that only this client has.
 
 use crate::telemetry::{ClientCounters, events};
 use crate::wire::keys::Keys;
 
-/// Counts payloads that are to return to a queue. Dropped before all of them are back, it tells of the rest:
-/// a shutdown that does not reach the server drops it, and so does the end of the runtime. Create it before
-/// you spawn the task that returns them: the runtime may have ended, and then that task never runs.
+/// Counts payloads that are to return to a queue, or to reach a caller. Dropped before all of them are there,
+/// it tells of the rest: a shutdown that does not reach the server drops it, and so does the end of the
+/// runtime. Create it before you spawn the task that returns them: the runtime may have ended, and then that
+/// task never runs.
 pub(crate) struct Unreturned {
     counters: ClientCounters,
     keys: Keys,
@@ -21,8 +22,8 @@ impl Unreturned {
         &self.keys
     }
 
-    /// Notes that this many more payloads are back.
-    pub(crate) fn are_back(&mut self, payloads: usize) {
+    /// Notes that this many more payloads are back, or with somebody else who tells of them.
+    pub(crate) fn are_safe(&mut self, payloads: usize) {
         self.payloads -= payloads;
     }
 }

@@ -69,11 +69,12 @@ WITH_ONE_SERVER = {
     "connections": ["tls", "bad_settings", "credentials", "connection_errors", "silent_links", "timeouts"],
     "faults": [
         "early_polls", "many_takers", "give_back", "runtimes", "shutdown", "signals", "slow_links", "stop_taking", "processes",
-        "lost_replies", "offered_once", "leases", "deliveries", "dying",
+        "lost_replies", "offered_once", "leases", "deliveries", "dying", "dropped_futures", "under_load", "receivers",
+        "other_leases", "receiver_calls", "schedules",
     ],
     "queues": [
         "announced", "handlers", "held_races", "lone_callers", "lone_runs", "message_costs", "offer_batches",
-        "partial_failures", "partitions", "pumps", "receiver_costs", "retries", "schedules", "send", "services", "traces",
+        "partial_failures", "partitions", "pumps", "receiver_costs", "retries", "scale", "schedules", "send", "services", "traces",
         "waiting_receivers", "workers",
     ],
 }

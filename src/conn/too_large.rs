@@ -10,6 +10,7 @@ use futures::future::join_all;
 use tokio::time::Instant;
 
 use super::{Command, Conn, OpError, Reply};
+use crate::pacing::Retries;
 
 /// No server has smaller limits, bytes.
 pub(crate) const LARGE: usize = 1 << 20;
@@ -38,16 +39,20 @@ impl Size {
         is_cut_off && self.0 >= LARGE
     }
 
-    /// The error of a call whose connection was lost, if the server does not say its limits.
+    /// What is known of the error of a call if the server does not say its limits.
     fn suspected(self, error: OpError) -> OpError {
-        let OpError::Unknown(cause) = error else { return error };
-        let text = format!(
-            "{cause}, while an argument of {} bytes was sent: it may be larger than the server accepts ({}); \
-            {ADVICE}",
-            self.0,
-            LIMITS.join(", ")
-        );
-        OpError::Unknown(cause.instead(text))
+        let bytes = self.0;
+        let may_be = format!("it may be larger than the server accepts ({}); {ADVICE}", LIMITS.join(", "));
+        match error {
+            OpError::Unknown(cause) => {
+                let text = format!("{cause}, while an argument of {bytes} bytes was sent: {may_be}");
+                OpError::Unknown(cause.instead(text))
+            }
+            OpError::Server(why) => {
+                OpError::TooLarge(format!("{why}: an argument has {bytes} bytes: {may_be}"))
+            }
+            error => error,
+        }
     }
 }
 
@@ -66,14 +71,20 @@ impl Conn {
     /// What the server's limits make of this error of a call: it was refused, or that is only suspected. In
     /// an outage, the server does not answer, and the call ends as others do.
     pub(super) async fn blaming_size(&self, error: OpError, size: Size, deadline: Instant) -> OpError {
-        let Some(within) = self.time_to_ask(deadline) else { return error };
-        let asking = LIMITS
-            .map(async |limit| self.call_within(&Command::new("CONFIG").arg("GET").arg(limit), within).await);
-        for (limit, reply) in LIMITS.into_iter().zip(join_all(asking).await) {
-            let most = match reply {
+        let unanswered = |error| match error {
+            // An outage sends no such error.
+            OpError::Server(_) => size.suspected(error),
+            error => error,
+        };
+        let Some(within) = self.time_to_ask(deadline) else { return unanswered(error) };
+        let until = Instant::now() + within;
+        for (limit, most) in
+            LIMITS.into_iter().zip(join_all(LIMITS.map(|limit| self.limit(limit, until))).await)
+        {
+            let most = match most {
                 Ok(reply) => number(reply),
                 Err(OpError::Server(_)) => None,
-                Err(_) => return error,
+                Err(_) => return unanswered(error),
             };
             let Some(most) = most else { return size.suspected(error) };
             let bytes = size.0;
@@ -84,6 +95,20 @@ impl Conn {
             }
         }
         error
+    }
+
+    /// Asks the server for a limit. The connection that has brought an error may end only now, and with it
+    /// the first try.
+    async fn limit(&self, name: &'static str, until: Instant) -> Result<Reply, OpError> {
+        let ask = Command::new("CONFIG").arg("GET").arg(name);
+        let mut retries = Retries::until(until);
+        loop {
+            let within = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            match self.call_within(&ask, within).await {
+                Err(OpError::Unknown(_)) if retries.pause().await => {}
+                reply => return reply,
+            }
+        }
     }
 }
 

@@ -232,7 +232,9 @@ pub(super) async fn try_pop(
             .number(KEPT_MS)
             .arg(claim.clone())
             .arg(earlier.clone().unwrap_or_default());
+        let mut unreturned = Unreturned::new(conn.counters(), keys.clone(), popped.len());
         let reply = claims::run_until_answered(call, conn, conn).await;
+        unreturned.are_safe(popped.len());
         let more = match reply.and_then(|reply| Ok(reply.into_strings()?)) {
             Ok(more) => more,
             // Payloads that came before the error are here, and must not be lost with it.
@@ -385,7 +387,7 @@ impl Return {
                 .idempotent();
             let conn = self.conn.for_long(chunk.payloads.iter().map(Bytes::len).sum());
             call.run_noting(&conn, &mut chunk.lost).await?;
-            self.unreturned.are_back(chunk.payloads.len());
+            self.unreturned.are_safe(chunk.payloads.len());
             self.spent.extend(self.chunks.pop().filter(|chunk| !chunk.lost).map(|chunk| chunk.receipt));
         }
         Ok(())

@@ -49,12 +49,14 @@ struct Cast {
     offerers: [Peer; 2],
     movers: [Peer; 2],
     takers: [Peer; 2],
+    /// How often Redisson did not transfer.
+    lost_wake_ups: usize,
 }
 
 impl Cast {
     fn start(setup: &Setup) -> Self {
         let pair = || BOTH.map(|lang| setup.start(lang));
-        Self { offerers: pair(), movers: pair(), takers: pair() }
+        Self { offerers: pair(), movers: pair(), takers: pair(), lost_wake_ups: 0 }
     }
 
     /// Offers, transfers and takes `count` values with mixed delays, in these languages.
@@ -75,7 +77,8 @@ impl Cast {
             offerer.tell(&["offer", queue, &format!("\"v{n} é\""), &delay.to_string()]);
             expected.insert(0, json!(format!("v{n} é")));
         }
-        let taken = self.takers[take as usize].ask(&["drain", queue, &count.to_string()]);
+        let taken = self.drained(queue, transfer, take, count);
+        let offerer = &mut self.offerers[offer as usize];
         let mut taken: Vec<Value> =
             serde_json::from_str(&taken).unwrap_or_else(|_| panic!("{roles}: {taken}"));
         // Offers take time, too, so only the set of payloads is certain.
@@ -93,6 +96,25 @@ impl Cast {
         assert_eq!(left, "[\"far\"]", "{roles}");
         offerer.tell(&["clear", queue]);
         self.movers[transfer as usize].tell(&["destroy", queue]);
+    }
+
+    /// Takes so many. Redisson loses a wake-up now and then, while it moves one entry and hears of another.
+    /// Opened again, it looks. A redelay that announces nothing would need that in each play, so it may
+    /// happen once.
+    fn drained(&mut self, queue: &str, transfer: Lang, take: Lang, count: usize) -> String {
+        let taker = &mut self.takers[take as usize];
+        taker.send(&["drain", queue, &count.to_string()]);
+        if transfer == Lang::Java && self.lost_wake_ups == 0 {
+            if let Some(answer) = taker.answer_within(Duration::from_secs(120)) {
+                return answer;
+            }
+            self.lost_wake_ups += 1;
+            report("Redisson has lost a wake-up");
+            let mover = &mut self.movers[transfer as usize];
+            mover.tell(&["destroy", queue]);
+            mover.open(queue);
+        }
+        taker.answer()
     }
 
     fn quit(self) {
@@ -357,6 +379,8 @@ mod legacy {
         let url = server.url();
         let setup = Setup { redisson: "3.21.0", legacy: true, ..Setup::new(&url) };
         let (mut old, mut rust) = (setup.java(), setup.rust());
+        // Of an empty queue. With an entry in it, Redisson may lose the wake-up for the ones that follow.
+        old.open("q");
         for value in ["\"a\"", "\"b\"", "\"c\""] {
             rust.tell(&["offer", "q", value, HOUR]);
         }
@@ -364,7 +388,6 @@ mod legacy {
         assert_eq!(old.ask(&["contains", "q", "\"b\""]), "true");
         assert_eq!(old.ask(&["remove", "q", "\"b\""]), "true");
         assert_eq!(old.ask(&["dpoll", "q"]), "\"a\"");
-        old.open("q");
         rust.tell(&["offerall", "q", "50", "100", "v"]);
         let taken: Vec<String> = serde_json::from_str(&old.ask(&["drain", "q", "50"])).unwrap();
         assert_eq!(taken.len(), 50);

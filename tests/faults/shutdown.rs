@@ -145,6 +145,43 @@ fn what_ends_with_the_runtime_is_told() {
     assert_eq!(told(&client), "return of unread payloads to `q`: 2 were not back when the client ended");
 }
 
+/// A poll of many thousands pops them in parts, and has the first ones while it waits for the next.
+#[test]
+fn the_first_parts_of_a_poll_that_ends_with_the_runtime_are_told() {
+    const MOST: usize = 100_000;
+    const PUSH: &str = "for n = 1, 100 do redis.call('RPUSH', 'q', unpack(ARGV, 1, 1000)) end";
+    let server = Server::start();
+    let part: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
+    loop {
+        server.cmd(["EVAL", PUSH, "0"].into_iter().chain(part.iter().map(String::as_str)));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (client, poll) = runtime.block_on(async {
+            let (client, ready, _delayed) = text_queues(&server).await;
+            (client, pending(async move { ready.poll_many(usize::MAX).await }))
+        });
+        let left = || server.get::<usize, _>(["LLEN", "q"]);
+        until("some parts are popped", || left() <= MOST - 5 * 1000);
+        server.freeze();
+        drop(runtime);
+        let before = told(&client);
+        drop(poll);
+        server.thaw();
+        let popped = MOST - left();
+        if popped < MOST {
+            // The reply of one part has not come.
+            let all = [popped, popped - 1000];
+            let all = all.map(|n| {
+                format!("return of unread payloads to `q`: {n} were not back when the client ended")
+            });
+            assert!(all.contains(&before), "{popped} popped, {before}");
+            break;
+        }
+        // It was over before the server was frozen.
+        server.cmd(["DEL", "q"]);
+    }
+}
+
 #[tokio::test]
 async fn an_element_read_during_the_shutdown_is_the_takers() {
     let server = Server::start();

@@ -149,6 +149,11 @@ impl Peer {
         writeln!(stdin, "{}", fields.join("\t")).and_then(|()| stdin.flush()).expect("a living peer");
     }
 
+    /// The next answer, if it comes by then.
+    pub fn answer_within(&self, most: Duration) -> Option<String> {
+        self.answers.recv_timeout(most).ok()
+    }
+
     /// The next answer.
     pub fn answer(&self) -> String {
         self.answer_while(|| false)

@@ -41,8 +41,6 @@ struct Found {
 /// Looks at the queues.
 struct Exporter {
     inspector: Inspector,
-    /// What the names of all queues begin with.
-    prefix: Bytes,
     found: Mutex<Found>,
     interval: Duration,
     /// Whether the last look has failed, which was said.
@@ -62,7 +60,6 @@ pub(crate) async fn run(session: &Session, exporting: Exporting, out: &Out) -> R
     let most = exporting.most as usize;
     let exporter = Arc::new(Exporter {
         inspector: session.inspector.clone(),
-        prefix: session.name(b""),
         found: Mutex::default(),
         interval: exporting.interval,
         is_failing: AtomicBool::new(false),
@@ -220,11 +217,9 @@ impl Exporter {
             let counts = self.inspector.due(&overview.name, SOON, 1).await;
             counts.ok().and_then(|counts| Some(counts.get(1)?.count))
         };
-        let own = overview.name.strip_prefix(&self.prefix[..]).unwrap_or(&overview.name);
-        let label = escape::bytes(own);
-        let (label, hex) = match std::str::from_utf8(own) {
-            Ok(text) => (text.to_owned(), None),
-            Err(_) => (label, Some(crate::payload::hex(own))),
+        let (label, hex) = match std::str::from_utf8(&overview.name) {
+            Ok(name) => (name.to_owned(), None),
+            Err(_) => (escape::bytes(&overview.name), Some(crate::payload::hex(&overview.name))),
         };
         OfQueue { label, hex, overview, soon }
     }

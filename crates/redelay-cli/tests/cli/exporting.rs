@@ -48,6 +48,21 @@ pub(super) fn offer_to_odd_names(server: &Server) {
     }
 }
 
+/// Or what a client measures of a queue and what the exporter sees there would not meet in a dashboard.
+#[test]
+fn the_label_is_the_name_on_the_server() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("redelay")).unwrap();
+    let profile = format!("[default]\nurl = '{}'\nname_prefix = 'shop:'", server.url());
+    std::fs::write(folder.path().join("redelay/config.toml"), profile).unwrap();
+    server.cmd(["RPUSH", "shop:orders", "7"]);
+    let words = ["--profile=default", LONG, "exporter", "--listen=127.0.0.1:0", "orders"];
+    let environment = [("XDG_CONFIG_HOME", folder.path().to_str().unwrap())];
+    let program = Program::start(env!("CARGO_BIN_EXE_redelay"), &words, &environment);
+    assert_eq!(values(&program)["redelay_queue_ready{queue=\"shop:orders\"}"], 1.0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queue_in_gauges() {
     let server = Server::start();
