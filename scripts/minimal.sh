@@ -4,8 +4,9 @@
 set -eu
 cd "$(dirname -- "$0")/.."
 
-# Wherever that is: the crates are built in another folder.
-build=$(realpath -m -- "${CARGO_TARGET_DIR:-target}")/minimal
+build=${CARGO_TARGET_DIR:-target}/minimal
+# The crates are built in another folder.
+case $build in /*) ;; *) build=$PWD/$build ;; esac
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 scripts/pack.sh "$folder" >/dev/null

@@ -10,7 +10,8 @@ cd "$(dirname -- "$0")/.."
 
 # The last one before a format on the server changed: jobs that hold their ids came with the next one.
 commit=${1:-8f285b47832deb9ee84b1d155aada5cbf11b4288}
-target=$PWD/${CARGO_TARGET_DIR:-target}/two-versions
+target=${CARGO_TARGET_DIR:-target}/two-versions
+case $target in /*) ;; *) target=$PWD/$target ;; esac
 if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
     echo "SKIPPED: two-versions.sh has no commit $commit here, so nothing runs beside an older version" |
         tee -a "${SUMMARY:-/dev/null}" >&2
