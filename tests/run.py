@@ -2,7 +2,7 @@
 """Every test: what needs no server of the matrix once, each integration test with every server, and those against Java
 Redisson. Modules that no server changes run with one of them (WITH_ONE_SERVER), and of what is repeated each server has a
 part. Prints the output of each program of tests when it has ended, and at the end how long each took, and how much of the
-processors. With REDELAY_PROGRAMS=3, three of them run at the same time. `make test` installs what is needed, and then
+processors. With REDELAY_PROGRAMS=6, six of them run at the same time. `make test` installs what is needed, and then
 runs this.
 
   tests/run.py [redis-6.2 valkey-9.1 ...]   the servers beside the one on PATH
@@ -135,7 +135,7 @@ def jobs(programs, others, is_each):
             threads = (threads + 1) // 2
         if program.name == "cli":
             # Commands that look again and again, a second apart.
-            threads *= 2
+            threads *= 4
         if program.name == "checked":
             # Each checks with all cores, and prints how many states it has visited.
             command, threads = [*command, "--nocapture"], 1
