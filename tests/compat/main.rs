@@ -98,9 +98,9 @@ impl Cast {
         self.movers[transfer as usize].tell(&["destroy", queue]);
     }
 
-    /// Takes so many. Redisson loses a wake-up now and then, while it moves one entry and hears of another.
-    /// Opened again, it looks. A redelay that announces nothing would need that in each play, so it may
-    /// happen once.
+    /// Takes `count` payloads. Redisson sometimes loses a wake-up: an announcement arrives while a transfer
+    /// is running. It looks again if the queue is opened again. Only one play may need that: if redelay
+    /// announced nothing, each would.
     fn drained(&mut self, queue: &str, transfer: Lang, take: Lang, count: usize) -> String {
         let taker = &mut self.takers[take as usize];
         taker.send(&["drain", queue, &count.to_string()]);

@@ -149,7 +149,7 @@ impl Peer {
         writeln!(stdin, "{}", fields.join("\t")).and_then(|()| stdin.flush()).expect("a living peer");
     }
 
-    /// The next answer, if it comes by then.
+    /// The next answer, or `None` if it takes longer than `most`.
     pub fn answer_within(&self, most: Duration) -> Option<String> {
         self.answers.recv_timeout(most).ok()
     }

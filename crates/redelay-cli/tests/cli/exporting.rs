@@ -48,7 +48,7 @@ pub(super) fn offer_to_odd_names(server: &Server) {
     }
 }
 
-/// Or what a client measures of a queue and what the exporter sees there would not meet in a dashboard.
+/// A dashboard joins the metrics of the clients with those of the exporter by this label.
 #[test]
 fn the_label_is_the_name_on_the_server() {
     let server = Server::start();

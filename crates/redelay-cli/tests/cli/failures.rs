@@ -66,7 +66,7 @@ fn with_keys_of_another_type() {
     assert!(redelay(&server, ["list", "orders", "ready"]).ok().contains('7'));
 }
 
-/// The server or this machine refuses, and whoever asks has made no mistake.
+/// The server or the machine refuses the call. The user has made no mistake.
 #[test]
 fn with_a_server_or_a_machine_that_refuses() {
     let server = Server::builder().config("rename-command ZCOUNT \"\"").start();
