@@ -10,7 +10,6 @@ use futures::future::join_all;
 use tokio::time::Instant;
 
 use super::{Command, Conn, OpError, Reply};
-use crate::pacing::Retries;
 
 /// No server has smaller limits, bytes.
 pub(crate) const LARGE: usize = 1 << 20;
@@ -77,10 +76,11 @@ impl Conn {
             error => error,
         };
         let Some(within) = self.time_to_ask(deadline) else { return unanswered(error) };
-        let until = Instant::now() + within;
-        for (limit, most) in
-            LIMITS.into_iter().zip(join_all(LIMITS.map(|limit| self.limit(limit, until))).await)
-        {
+        // The connection that has brought the error may end only now. Then the first try is lost, and repeated.
+        let conn = self.with_timeout(within);
+        let asks = LIMITS.map(|limit| Command::new("CONFIG").arg("GET").arg(limit).only_reads());
+        let answers = join_all(asks.iter().map(|ask| conn.call(ask))).await;
+        for (limit, most) in LIMITS.into_iter().zip(answers) {
             let most = match most {
                 Ok(reply) => number(reply),
                 Err(OpError::Server(_)) => None,
@@ -95,20 +95,6 @@ impl Conn {
             }
         }
         error
-    }
-
-    /// Asks the server for a limit. The connection that has brought an error may end only now, and with it
-    /// the first try.
-    async fn limit(&self, name: &'static str, until: Instant) -> Result<Reply, OpError> {
-        let ask = Command::new("CONFIG").arg("GET").arg(name);
-        let mut retries = Retries::until(until);
-        loop {
-            let within = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            match self.call_within(&ask, within).await {
-                Err(OpError::Unknown(_)) if retries.pause().await => {}
-                reply => return reply,
-            }
-        }
     }
 }
 

@@ -49,14 +49,14 @@ struct Cast {
     offerers: [Peer; 2],
     movers: [Peer; 2],
     takers: [Peer; 2],
-    /// How often Redisson did not transfer.
-    lost_wake_ups: usize,
+    /// Whether Redisson has lost a wake-up.
+    has_lost_one: bool,
 }
 
 impl Cast {
     fn start(setup: &Setup) -> Self {
         let pair = || BOTH.map(|lang| setup.start(lang));
-        Self { offerers: pair(), movers: pair(), takers: pair(), lost_wake_ups: 0 }
+        Self { offerers: pair(), movers: pair(), takers: pair(), has_lost_one: false }
     }
 
     /// Offers, transfers and takes `count` values with mixed delays, in these languages.
@@ -104,11 +104,11 @@ impl Cast {
     fn drained(&mut self, queue: &str, transfer: Lang, take: Lang, count: usize) -> String {
         let taker = &mut self.takers[take as usize];
         taker.send(&["drain", queue, &count.to_string()]);
-        if transfer == Lang::Java && self.lost_wake_ups == 0 {
+        if transfer == Lang::Java && !self.has_lost_one {
             if let Some(answer) = taker.answer_within(Duration::from_secs(120)) {
                 return answer;
             }
-            self.lost_wake_ups += 1;
+            self.has_lost_one = true;
             report("Redisson has lost a wake-up");
             let mover = &mut self.movers[transfer as usize];
             mover.tell(&["destroy", queue]);
