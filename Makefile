@@ -97,6 +97,7 @@ soak: setup ## every test with each server; all seeded plans of faults, and rand
 	REDELAY_PLANS=300 cargo test --workspace --all-features --test faults -- --nocapture never_stuck::held
 	REDELAY_ROUNDS=20 cargo test --workspace --all-features --test queues -- --nocapture held_races
 	REDELAY_DROPS=5000 cargo test --workspace --all-features --test faults -- --nocapture dropped_futures
+	cargo test --workspace --all-features --test connections permissions
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults fleets -- --nocapture

@@ -73,9 +73,9 @@ WITH_ONE_SERVER = {
         "other_leases", "receiver_calls", "schedules",
     ],
     "queues": [
-        "announced", "handlers", "held_races", "lone_callers", "lone_runs", "message_costs", "offer_batches",
-        "partial_failures", "partitions", "pumps", "receiver_costs", "retries", "scale", "schedules", "send", "services", "traces",
-        "waiting_receivers", "workers",
+        "announced", "handlers", "held_races", "leftover_notes", "lone_callers", "lone_runs", "long_payloads", "message_costs",
+        "offer_batches", "overdue", "partial_failures", "partitions", "pumps", "reads", "receiver_costs", "retries", "scale",
+        "schedules", "send", "services", "traces", "waiting_receivers", "workers",
     ],
 }
 # What takes long begins early. Of the others, the order does not matter.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the compatibility peer: compat/java/target/<version>/classes, and its dependencies in compat/java/target/<version>/lib.
+# Builds the compatibility peer: compat/java/target/<version>/classes, the same as peer.jar, and its dependencies in
+# compat/java/target/<version>/lib.
 #
 #   build.sh [version...]        default: 4.7.0 3.50.0 3.21.0 (the profiles of pom.xml)
 #
@@ -36,5 +37,7 @@ for version in "$@"; do
         exit 1
     fi
     rm -f "$log"
+    # An archive of classes, which scripts/java.sh makes, needs them in jars.
+    jar --create --file "target/$version/peer.jar" -C "target/$version/classes" .
     touch "$stamp"
 done

@@ -13,12 +13,12 @@ use redelay::delayed_queue::Overlap;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, ORDERED_LIST, QUARANTINE, SELDOM, TARGET, TIMEOUT_SET, everything, lasting, ms, pending, soon,
-    still_builder, woken,
+    HOUR, ORDERED_LIST, QUARANTINE, SELDOM, TARGET, TIMEOUT_SET, everything, lasting, ms, part, pending,
+    soon, still_builder, woken,
 };
 
 /// Every command that any script or call of redelay uses, except those without which nothing works at all:
-/// they are read from the sources, so that none is forgotten.
+/// they are read from the sources, so that none is forgotten. Of those, what belongs to this part.
 fn commands() -> BTreeSet<String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut folders, mut commands) = (vec![sources], BTreeSet::new());
@@ -57,6 +57,11 @@ fn commands() -> BTreeSet<String> {
         "{commands:?}"
     );
     commands
+        .into_iter()
+        .zip(0..)
+        .filter(|(_, number)| part().has(*number))
+        .map(|(command, _)| command)
+        .collect()
 }
 
 /// The words in capitals between these two, in small letters.

@@ -61,6 +61,7 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
 
 /// The scripts that other clients call are those of today.
 #[test]
+#[ignore = "long, make soak"]
 fn a_tiny_run_of_offers_drains_and_one_caller_measures_everything() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))
@@ -185,6 +186,7 @@ fn a_tiny_run_of_what_a_message_costs_fills_every_column() {
 /// A cluster beside one server: both systems where both can do the work, and redelay by the number of
 /// partitions.
 #[test]
+#[ignore = "long, make soak"]
 fn a_tiny_run_on_a_cluster_fills_every_column() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))
