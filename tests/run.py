@@ -79,7 +79,7 @@ WITH_ONE_SERVER = {
     ],
 }
 # What takes long begins early. Of the others, the order does not matter.
-LONG = ["faults", "cli", "queues", "compat", "checked", "connections", "smoke", "codecs"]
+LONG = ["faults", "cli", "cluster queues", "queues", "compat", "checked", "connections", "smoke", "codecs"]
 
 
 class Program:
@@ -127,7 +127,8 @@ def build():
 
 def jobs(programs, others, is_each):
     def job(name, program, without=(), **environment):
-        rank = LONG.index(program.name) if program.name in LONG and program.kind == "test" else len(LONG)
+        is_long = [program.kind == "test" and long in (name, program.name) for long in LONG]
+        rank = is_long.index(True) if any(is_long) else len(LONG)
         command = program.without(without)
         threads = THREADS
         if program.name == "compat":
