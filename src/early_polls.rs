@@ -150,8 +150,12 @@ impl EarlyPolls {
         self.outbox.close();
         self.tasks.close();
         self.returns.close();
-        let ends = futures::future::join(self.tasks.wait(), self.returns.wait());
-        pacing::within(self.conn.command_timeout(), ends).await;
+        pacing::within(self.conn.command_timeout(), async {
+            // A poll whose caller is gone begins a return when it ends.
+            self.tasks.wait().await;
+            self.returns.wait().await;
+        })
+        .await;
         // Entries that are not back by now are reported before the client ends.
         self.over.cancel();
         self.returns.wait().await;

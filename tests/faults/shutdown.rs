@@ -213,6 +213,26 @@ async fn shutdown_restores_what_was_polled_for_a_future_dropped_half_way() {
 }
 
 #[tokio::test]
+async fn shutdown_restores_what_a_dropped_poll_gets_late() {
+    let server = Server::start();
+    let (client, _ready, delayed) = text_queues(&server).await;
+    // They return in three parts, one after the other.
+    let texts: Vec<String> = (0..2500).map(|n| n.to_string()).collect();
+    delayed.offer_all(texts.iter().map(|text| (text, HOUR))).await.unwrap();
+    let (entries, order) = (server.zset(TIMEOUT_SET), server.list(ORDERED_LIST));
+    server.freeze();
+    drop(pending(async move { delayed.poll_many(usize::MAX).await }));
+    let mut shutdown = task::spawn(client.shutdown());
+    assert_pending!(shutdown.poll());
+    // The shutdown waits for the poll by now.
+    tokio::time::sleep(ms(100)).await;
+    server.thaw();
+    slowly(shutdown).await;
+    assert_eq!(told(&client), "");
+    assert!(server.zset(TIMEOUT_SET) == entries && server.list(ORDERED_LIST) == order);
+}
+
+#[tokio::test]
 async fn shutdown_restores_what_was_polled_and_lies_unread() {
     let server = Server::start();
     let (client, _ready, delayed) = text_queues(&server).await;
