@@ -5,6 +5,8 @@ SHELL := /bin/sh
 EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))))
 # Examples that are packages.
 PROGRAMS := redelay-cancel-unless-paid redelay-demo redisson-dump
+# What others use in programs.
+LIBRARIES := redelay redisson-codec redelay-testing redelay-metrics
 # The names in [features] of a Cargo.toml, without `default` and the internal ones, which begin with an underscore.
 features_of = $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9-]*\) *=.*/\1/p' $(1) | grep -vx default)
 CODEC_FEATURES := $(call features_of,crates/redisson-codec/Cargo.toml)
@@ -17,9 +19,6 @@ PACKAGE_FLAGS ?=
 
 # An example that hangs must not hang all.
 TIMEOUT := $(if $(shell command -v timeout),timeout 600)
-
-# More options for the builds of `make lint`. CI passes --locked, so that a Cargo.lock that does not fit fails there.
-CARGO_FLAGS ?=
 
 # How long `make soak` runs.
 SECONDS ?= 600
@@ -151,17 +150,15 @@ setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java si
 	@command -v openssl >/dev/null || scripts/apt-install.sh openssl </dev/null
 	@command -v promtool >/dev/null || scripts/apt-install.sh prometheus </dev/null
 
-lint: components ## format and Clippy with all features and with the default ones; warnings are errors
+lint: components ## format and Clippy with all features; warnings are errors
 	cargo fmt --all --check
-	cargo clippy $(CARGO_FLAGS) --workspace --all-targets --all-features -- -D warnings
-	cargo clippy $(CARGO_FLAGS) --package redelay --lib --examples -- -D warnings
-	cargo clippy $(CARGO_FLAGS) --package redisson-codec --lib -- -D warnings
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
 components:
 	@{ cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy
 
-docs: ## the API documentation with the guides, warnings are errors; its links lead somewhere
-	REDELAY_GUIDE=1 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
+docs: ## the API documentation of the libraries with the guides, warnings are errors; its links lead somewhere
+	REDELAY_GUIDE=1 RUSTDOCFLAGS="-D warnings" cargo doc $(LIBRARIES:%=--package %) --all-features --no-deps
 	scripts/doc-links.py $(TARGET)/doc redelay/guide
 
 book: ## docs/ as a book, in target/book; its links lead somewhere (builds mdbook once, minutes)
@@ -170,8 +167,9 @@ book: ## docs/ as a book, in target/book; its links lead somewhere (builds mdboo
 # What users of redelay-testing get is without its internal feature, which the tests of the workspace turn on.
 # Tests and examples depend on crates that turn on every codec, so what users of one feature get is seen only by `--lib`.
 # Features of redelay that only select a codec change none of its own code.
-features: components ## Clippy for the published crates without features and with each single one; warnings are errors
-	@set -e; for feature in "" $(CODEC_FEATURES); do \
+features: components ## Clippy for the published crates with the default features, without, and with each single one; warnings are errors
+	cargo clippy --quiet --package redelay --lib --examples -- -D warnings
+	@set -e; for feature in default "" $(CODEC_FEATURES); do \
 		echo "redisson-codec: '$$feature'"; \
 		cargo clippy --quiet --package redisson-codec --no-default-features --features "$$feature" --lib -- -D warnings; \
 	done
@@ -204,7 +202,7 @@ deny: ## licences, sources, duplicates and advisories of the dependencies: deny.
 semver: ## incompatible API changes since the last tag, or BASELINE_REV=<commit> (builds cargo-semver-checks once, half an hour)
 	scripts/semver.sh $(BASELINE_REV)
 
-# With all packages and features, as the tests, so that nothing is built once more. Lint builds them with the default ones.
+# With all packages and features, as the tests, so that nothing is built once more. `features` checks them with the default ones.
 examples: ## runs every example, the demo, each with its own server, and `redisson-dump`
 	cargo build --workspace --all-features --examples $(PROGRAMS:%=--bin %)
 	@set -e; for example in $(EXAMPLES:%=examples/%) $(filter redelay-%,$(PROGRAMS)); do \

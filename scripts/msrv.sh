@@ -6,6 +6,8 @@
 # dependencies declare. It says so, also in the file $SUMMARY, which .ci/run prints at the end.
 set -eu
 cd "$(dirname -- "$0")/.."
+# CI's is Clippy, which this toolchain may not have.
+unset RUSTC_WORKSPACE_WRAPPER
 
 minor=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 toolchain=$minor.0

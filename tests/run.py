@@ -74,8 +74,10 @@ WITH_ONE_SERVER = {
     ],
     "queues": [
         "announced", "handlers", "held_races", "leftover_notes", "lone_callers", "lone_runs", "long_payloads", "message_costs",
-        "offer_batches", "overdue", "partial_failures", "partitions", "pumps", "reads", "receiver_costs", "retries", "scale",
-        "schedules", "send", "services", "traces", "waiting_receivers", "workers",
+        "offer_batches", "overdue", "partial_failures", "partitions", "pumps", "reads",
+        "rebuilt_lists::lists_of_many_bytes_are_no_reason_to_move_next_to_nothing", "receiver_costs", "retries", "scale",
+        "schedules", "send", "services", "traces", "transfer_script::due_entries_at_the_end_of_a_long_list_are_found_there",
+        "transfer_script::long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing", "waiting_receivers", "workers",
     ],
 }
 # What takes long begins early. Of the others, the order does not matter.

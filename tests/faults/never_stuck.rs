@@ -2,7 +2,7 @@
 //! process needs a restart.
 //!
 //! This file runs plans that are made from seeds. Faults that fit into no plan have their own tests in the
-//! folder. `make test` runs [a third](third) of the plans of each part; all of them run without parts, and in
+//! folder. `make test` runs [a sixth](sixth) of the plans of each part; all of them run without parts, and in
 //! `make soak`.
 //!
 //! | variable | effect |
@@ -81,25 +81,25 @@ pub(super) fn seeds(all: Range<u64>) -> Box<dyn Iterator<Item = u64> + Send> {
     }
 }
 
-/// The same. Of one of several parts, [a third](third) of the plans, unless a variable asks for others.
+/// The same. Of one of several parts, [a sixth](sixth) of the plans, unless a variable asks for others.
 fn some_seeds(all: Range<u64>, kinds: impl Fn(u64) -> Vec<String>) -> Box<dyn Iterator<Item = u64> + Send> {
     let is_asked =
         ["REDELAY_SEED", "REDELAY_SOAK", "REDELAY_PLANS"].map(variable).iter().any(Option::is_some);
     if is_asked || !part().is_one_of_several() {
         return seeds(all);
     }
-    Box::new(third(seeds(all), kinds).into_iter())
+    Box::new(sixth(seeds(all), kinds).into_iter())
 }
 
-/// A third of some plans, or more. They have every kind of fault that all of them have.
-fn third(all: impl Iterator<Item = u64>, kinds: impl Fn(u64) -> Vec<String>) -> Vec<u64> {
+/// A sixth of some plans, or more. They have every kind of fault that all of them have.
+fn sixth(all: impl Iterator<Item = u64>, kinds: impl Fn(u64) -> Vec<String>) -> Vec<u64> {
     let mut met = HashSet::new();
     let has_news = |seed: &u64| kinds(*seed).into_iter().filter(|kind| met.insert(kind.clone())).count() > 0;
-    let (mut third, others): (Vec<_>, Vec<_>) = all.partition(has_news);
-    let missing = (third.len() + others.len()).div_ceil(3).saturating_sub(third.len());
-    third.extend(others.into_iter().take(missing));
-    third.sort_unstable();
-    third
+    let (mut sixth, others): (Vec<_>, Vec<_>) = all.partition(has_news);
+    let missing = (sixth.len() + others.len()).div_ceil(6).saturating_sub(sixth.len());
+    sixth.extend(others.into_iter().take(missing));
+    sixth.sort_unstable();
+    sixth
 }
 
 /// Runs one plan of a test. Prints what failed.
@@ -160,7 +160,7 @@ fn run_all<R: Send>(
 /// Without faults, everything is counted exactly.
 #[test]
 fn plans_without_faults() {
-    let seeds = seeds(SEEDS).filter(|seed| Plan::of_seed(*seed).has_receivers()).take(10);
+    let seeds = seeds(SEEDS).filter(|seed| Plan::of_seed(*seed).has_receivers()).take(part().share(12));
     let (good, bad) = run_all(seeds, |seed| {
         let plan = Plan::of_seed(seed).without_faults();
         run("plans_without_faults", seed, &plan, rig::run(&plan))
@@ -207,7 +207,7 @@ fn seeded_plans() {
 #[test]
 fn plans_with_a_large_backlog() {
     let plan = |seed| Plan::of_seed(seed).with_large_backlog();
-    let seeds = seeds(0..600).filter(|seed| plan(*seed).is_some()).take(6);
+    let seeds = seeds(0..600).filter(|seed| plan(*seed).is_some()).take(part().share(9));
     let (good, bad) = run_all(seeds, |seed| {
         let plan = plan(seed).expect("it suits");
         run("plans_with_a_large_backlog", seed, &plan, rig::run(&plan))
