@@ -85,7 +85,7 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 	tests/run.py $(OTHER_SERVERS)
 
 # With all packages, as tests/run.py, or the dependencies would be built once more with other features.
-soak: setup ## every test with each server; all seeded plans of faults, and random ones for a while; ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too; two million payloads of strangers for each decoder; what is long of the benchmark's harness; the model with wide bounds: make soak SECONDS=600
+soak: setup ## what CI has no time for, hours: every test with each server, all plans of faults and random ones, ten failovers of each kind, millions of made-up payloads, the model with wide bounds: make soak SECONDS=600
 	tests/run.py --each $(OTHER_SERVERS)
 	cargo test --workspace --all-features --test faults -- --nocapture never_stuck
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
@@ -220,7 +220,7 @@ package: ## the packages as they would be published: checks their files and link
 	cargo package --no-verify --package redisson-codec --package redelay --package redelay-testing $(PACKAGE_FLAGS)
 	scripts/package-check.py $(TARGET)/package $(if $(PUBLISH),--publish)
 
-unpacked: ## builds the tests and the documentation of both packages outside of the workspace, as docs.rs and others do
+unpacked: ## builds the tests and the documentation of the two libraries outside of the workspace, as docs.rs and others do
 	scripts/unpacked.sh
 
 two-versions: ## today's redelay beside an older one on one queue, under faults (builds the older one once, minutes); OLD=<commit>

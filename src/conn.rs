@@ -3,9 +3,9 @@
 //!
 //! `docs/scaling.md` has the connections of a client. Each is a [`Link`], which reconnects by itself.
 //!
-//! With sentinels, each link is led to the master that they name. In a cluster, the first two are one for
-//! each master, and pops are grouped by slot: `slots` has the table of slots, `topology` the present one, and
-//! `master` and `cluster` write it.
+//! With sentinels, each link is led to the master that they name. In a cluster, each master has a link for
+//! commands and one for announcements, and pops are grouped by slot: `slots` has the table of slots,
+//! `topology` the present one, and `master` and `cluster` write it.
 //!
 //! A call fails in one of the ways in which a caller acts differently: see [`OpError`].
 //!
@@ -21,7 +21,7 @@
 //! | A blocking command has no timeout (`default_command_timeout: 0`). | `tests::a_blocking_pop_waits_for_longer_than_a_command_may_take` |
 //! | `with_options` sets the timeout of a custom command. | `tests::timeouts` |
 //! | `force_reconnection` ends what is in flight. | `tests::a_forced_reconnection_ends_what_is_in_flight_and_begins_a_session` |
-//! | It reconnects indefinitely, and reports it. | `tests::a_connection_that_is_killed_comes_back_by_itself`; faults: `links` |
+//! | It reconnects indefinitely, and reports it. | `tests::a_connection_that_is_killed_comes_back_by_itself`; `links` |
 //! | An aborted connection task closes the connection. | `tests::dropping_a_link_closes_its_connection` |
 //! | A refused SUBSCRIBE is the reply to the PING behind it. | `a_channel_that_is_refused_does_not_keep_others_waiting` in `links` |
 //! | I/O errors are turned into text by `Debug`. | `library_error::tests` |

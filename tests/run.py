@@ -81,7 +81,10 @@ WITH_ONE_SERVER = {
     ],
 }
 # What takes long begins early. Of the others, the order does not matter.
-LONG = ["faults", "cli", "cluster queues", "queues", "compat", "checked", "connections", "smoke", "codecs"]
+LONG = [
+    "faults", "cli", "cluster queues", "queues", "compat", "checked", "cluster bad_data", "connections", "codecs", "bad_data",
+    "memory", "smoke",
+]
 
 
 class Program:

@@ -6,10 +6,20 @@ use std::time::{Duration, SystemTime};
 
 use redelay::worker::{Context, Outcome};
 use redelay::{BlockingQueue, Client, DelayedQueue, Worker, codec};
-use redelay_testing::{Server, assert_pending, make_due, run_once, run_once_with, until_async};
+use redelay_testing::{
+    Cluster, Failover, Proxy, Sentinels, Server, ServerBuilder, assert_pending, make_due, run_once,
+    run_once_with, until_async,
+};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const MINUTE: Duration = Duration::from_secs(60);
+
+/// A break is a compile error.
+#[test]
+fn types_are_shared_by_threads() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    is_shared::<(Server, ServerBuilder, Proxy, Sentinels, Cluster, Failover)>();
+}
 
 async fn queues(server: &Server) -> (BlockingQueue<i64>, DelayedQueue<i64>) {
     let client = Client::connect(&server.url()).await.unwrap();

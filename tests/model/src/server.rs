@@ -1,7 +1,7 @@
 //! The keys of one queue, and the scripts as steps on them.
 //!
 //! A step does what the script of its name does, in the same order of writes, so that a command which the
-//! server refuses leaves behind what it leaves on a real server. `tests/scripts.rs` compares both, step by
+//! server refuses leaves behind what it leaves on a real server. `tests/scripts` compares both, step by
 //! step.
 
 use std::collections::BTreeMap;

@@ -23,6 +23,7 @@ mod msgpack;
 mod objects;
 mod own_maps;
 mod places;
+mod send;
 mod serialized;
 mod shapes;
 mod structured;

@@ -64,7 +64,7 @@ mod what_holds {
 
     #[test]
     fn kinds_of_jobs_with_one_id() {
-        visit("jobs, kinds", Bounds { offers: 3, delays: vec![0], java: 1, ..kinds() });
+        visit("jobs, kinds", Bounds { delays: vec![0], java: 1, ..kinds() });
     }
 
     #[test]
@@ -181,6 +181,7 @@ mod wider_bounds {
     fn kinds_of_jobs() {
         let bounds = Bounds { offers: 3, policies: vec![Policy::Replace], ..kinds() };
         visit("jobs, kinds", Bounds { operations: 1, ..bounds });
+        visit("jobs, kinds beside Java", Bounds { offers: 3, delays: vec![0], java: 1, ..kinds() });
         let policies = vec![Policy::Keep];
         let bounds = Bounds { ids: vec![vec![0], vec![0]], offers: 3, delays: vec![0], policies, ..kinds() };
         visit("jobs, kinds with equal payloads", bounds);

@@ -59,16 +59,15 @@ mod what_holds {
         let kinds = Faults { crash: true, ..DISCONNECT };
         let bounds = Bounds { ready: 0, offers: 2, takes: 1, ..now() };
         holds("receivers, waiting", Bounds { faults: 2, kinds: kinds.clone(), ..bounds.clone() });
-        holds("receivers, waiting no longer", Bounds { drops: 1, faults: 1, kinds, ..bounds });
+        holds("receivers, waiting no longer", Bounds { offers: 1, drops: 1, faults: 1, kinds, ..bounds });
     }
 
     /// Connections linger, without the permission to end them.
     #[test]
     fn late_calls() {
-        let kinds = Faults { crash: true, late: true, ..DISCONNECT };
-        let bounds = Bounds { ready: 1, offers: 1, kinds, ..Bounds::new(NO_KILL) };
-        holds("receivers, late calls", Bounds { faults: 2, ..bounds.clone() });
-        let bounds = Bounds { faults: 1, verbs: 1, kinds_of_verbs: &[Verb::Retry(1)], closes: 1, ..bounds };
+        let bounds = Bounds { faults: 1, ..late_calls_and_crashes() };
+        holds("receivers, late calls", bounds.clone());
+        let bounds = Bounds { verbs: 1, kinds_of_verbs: &[Verb::Retry(1)], closes: 1, ..bounds };
         holds("receivers, late calls of receivers that ended", bounds);
     }
 
@@ -101,6 +100,11 @@ mod what_holds {
         let bounds = Bounds { ready: 1, offers: 1, operations: 1, takes: 1, ..now() };
         holds("receivers, operations and a taker", Bounds { faults: 1, kinds, ..bounds });
     }
+}
+
+fn late_calls_and_crashes() -> Bounds {
+    let kinds = Faults { crash: true, late: true, ..DISCONNECT };
+    Bounds { ready: 1, offers: 1, kinds, ..Bounds::new(NO_KILL) }
 }
 
 fn operations_and_a_fault() -> Bounds {
@@ -254,6 +258,12 @@ mod wider_bounds {
 
     #[test]
     #[ignore = "long"]
+    fn late_calls() {
+        holds("receivers, late calls", Bounds { faults: 2, ..late_calls_and_crashes() });
+    }
+
+    #[test]
+    #[ignore = "long"]
     fn two_leases() {
         for (name, paces) in
             [("two leases", TWO_LEASES), ("two leases, far away", FAR), ("seldom calls", SELDOM)]
@@ -276,7 +286,8 @@ mod wider_bounds {
     fn waiting() {
         let kinds = Faults { crash: true, ..DISCONNECT };
         let bounds = Bounds { ready: 0, offers: 2, takes: 1, ..now() };
-        holds("receivers, waiting", Bounds { faults: 3, kinds, ..bounds });
+        holds("receivers, waiting", Bounds { faults: 3, kinds: kinds.clone(), ..bounds.clone() });
+        holds("receivers, waiting no longer", Bounds { drops: 1, faults: 1, kinds, ..bounds });
     }
 
     #[test]
