@@ -46,7 +46,7 @@ pub struct DeadLetter {
     pub id: MessageId,
     /// Why it is dead.
     pub reason: DeadReason,
-    /// The error of its last attempt, up to 1,000 bytes.
+    /// The error of its last attempt, up to 1,000 bytes. That of a [`Worker`](crate::Worker) has its causes.
     pub error: String,
     /// Attempts that failed.
     pub failed: u32,
@@ -58,7 +58,7 @@ pub struct DeadLetter {
     /// When it became a dead letter, by the server's clock.
     #[serde(serialize_with = "time::in_epoch_ms")]
     pub died: SystemTime,
-    /// The id of the job, if something travels with it. With
+    /// The id of the job, if it was offered with `until_done`, a header or an expiry. With
     /// [`until_done`](crate::delayed_queue::JobOffer::until_done), it stays taken until the letter is
     /// removed, sent to another queue, or deleted by a limit.
     #[serde(serialize_with = "job::id_as_text")]

@@ -103,13 +103,15 @@ pub struct Failure {
     pub id: Option<MessageId>,
     /// Which attempt it was; 1 if its payload cannot be decoded.
     pub attempt: u32,
-    /// The id of the job, if something travels with it: see [`Delivery::job_id`](crate::Delivery::job_id).
+    /// The id of the job, if it was offered with `until_done`, a header or an expiry: see
+    /// [`Delivery::job_id`](crate::Delivery::job_id).
     /// `None` also if the payload cannot be decoded. `Display` does not show it.
     pub job_id: Option<Bytes>,
     /// The payload, as it is on the server. [`BlockingQueue::decode`](crate::BlockingQueue::decode) reads it.
     /// `Debug` and `Display` do not show it.
     pub payload: Bytes,
-    /// The error that the handler returned, or what happened to the handler.
+    /// The error that the handler returned, or what happened to the handler. `Display` of the failure, and the
+    /// dead letter, add its causes ([`Error::source`]).
     pub error: BoxError,
     /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards
     /// those: it was rejected, it cannot be decoded, or it was the last attempt. The settlement has begun
@@ -125,9 +127,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { queue, id, attempt, error, is_dead, .. } = self;
         match id {
-            Some(id) => write!(f, "attempt {attempt} of {id} in `{queue}` failed: {error}"),
-            None => write!(f, "a message in `{queue}` failed: {error}"),
+            Some(id) => write!(f, "attempt {attempt} of {id} in `{queue}` failed: "),
+            None => write!(f, "a message in `{queue}` failed: "),
         }?;
+        WithCauses(&**error).fmt(f)?;
         f.write_str(if *is_dead { "; it becomes a dead letter" } else { "" })
     }
 }
@@ -142,5 +145,57 @@ impl fmt::Debug for Failure {
             .field("error", &self.error)
             .field("is_dead", &self.is_dead)
             .finish_non_exhaustive()
+    }
+}
+
+/// An error and what caused it, one behind the other. Many errors quote their cause: it is not told twice.
+pub(super) struct WithCauses<'a>(pub(super) &'a (dyn Error + 'static));
+
+impl fmt::Display for WithCauses<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)?;
+        let mut next = self.0.source();
+        let mut told = if next.is_some() { self.0.to_string() } else { String::new() };
+        while let Some(cause) = next {
+            let text = cause.to_string();
+            if !told.contains(&text) {
+                write!(f, ": {text}")?;
+                told.push_str(&text);
+            }
+            next = cause.source();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Failed(&'static str, Option<Box<Failed>>);
+
+    impl fmt::Display for Failed {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Failed {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.1.as_deref().map(|cause| cause as _)
+        }
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let chain = |texts: &[&'static str]| {
+            let error = texts.iter().rev().fold(None, |cause, text| Some(Box::new(Failed(text, cause))));
+            WithCauses(&*error.unwrap()).to_string()
+        };
+        assert_eq!(chain(&["sending failed"]), "sending failed");
+        assert_eq!(chain(&["sending failed", "connection refused"]), "sending failed: connection refused");
+        assert_eq!(chain(&["sending: tcp", "tcp", "connection refused"]), "sending: tcp: connection refused");
+        assert_eq!(chain(&["sending", "", "sending"]), "sending");
     }
 }

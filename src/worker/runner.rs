@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::handler::{Context, Handler, call};
-use super::outcome::{Failure, Outcome};
+use super::outcome::{Failure, Outcome, WithCauses};
 use super::source::Source;
 use crate::receiver::{MessageId, OnUndecodable};
 use crate::{Delivery, ErrorKind, Result};
@@ -263,15 +263,15 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H,
                 return Settling { answer: delivery.snooze(pause), count, message };
             }
             Outcome::Retry(error) => {
-                answer = delivery.with_error(&error).retry();
+                answer = delivery.with_error(WithCauses(&*error)).retry();
                 error
             }
             Outcome::RetryAfter(pause, error) => {
-                answer = delivery.with_error(&error).retry_after(pause);
+                answer = delivery.with_error(WithCauses(&*error)).retry_after(pause);
                 error
             }
             Outcome::Reject(error) => {
-                answer = delivery.reject(&error);
+                answer = delivery.reject(WithCauses(&*error));
                 count = |counts| &counts.rejected;
                 is_dead = true;
                 error

@@ -272,6 +272,7 @@ async fn an_unread_claim_is_released_when_that_is_permitted() {
         async move { receiver.receive().await }
     });
     woken(&mut receive).await;
+    until_async("it is handed over", async || rig.free.is_empty().await.unwrap()).await;
     forbid(&rig, "zrem");
     drop(receive);
     let told = || rig.client.stats().last_error.map(|error| error.message).unwrap_or_default();

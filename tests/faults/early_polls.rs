@@ -91,6 +91,7 @@ async fn an_entry_that_cannot_be_returned_is_reported() {
     let Queues { client, delayed, .. } = Queues::of_numbers(still_builder(&server)).await;
     delayed.offer(&7, HOUR).await.unwrap();
     let poll = unread(delayed.poll()).await;
+    until_async("it is handed over", || async { server.list(ORDERED_LIST).is_empty() }).await;
     server.cmd(["SET", ORDERED_LIST, "of another type"]);
     drop(poll);
     let reports = || listener.named("redelay.return_to_list.failing");

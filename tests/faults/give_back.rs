@@ -263,6 +263,7 @@ async fn long_payloads_come_back_a_few_at_a_time() {
     let queue = ready.clone();
     let mut drain = pending(async move { queue.poll_many(64).await });
     woken(&mut drain).await;
+    until_async("it is handed all", || async { server.list("q").is_empty() }).await;
     // A call leaves a receipt.
     let before = server.command_calls("set");
     drop(drain);
@@ -282,6 +283,7 @@ async fn a_shutdown_cuts_the_pauses_of_a_return_short() {
     server.cmd(["RPUSH", "q", "payload"]);
     let mut take = pending(async move { ready.take().await });
     woken(&mut take).await;
+    until_async("it is handed over", || async { server.list("q").is_empty() }).await;
     server.cmd(["ACL", "SETUSER", "default", "-lpush"]);
     let before = server.command_calls("evalsha");
     drop(take);

@@ -336,6 +336,7 @@ async fn what_is_read_after_its_lease_is_not_begun() {
     let receiver = queues.ready.receiver().lease(ms(3000));
     queues.ready.put(&1).await.unwrap();
     let mut receiving = unread(receiver.receive()).await;
+    until_async("it is handed over", || async { server.list("q").is_empty() }).await;
     let url = server.url();
     // Blocks the only thread of the runtime.
     let other = std::thread::spawn(move || {

@@ -105,7 +105,8 @@ pub(crate) struct Price {
 pub(crate) struct Verdict {
     pub(crate) lost: Vec<i64>,
     pub(crate) doubled: Vec<i64>,
-    /// What happened to each of those that are doubled or uncalled, and of those that should not be lost.
+    /// What happened to each of those that are doubled, uncalled or early, and of those that should not be
+    /// lost.
     pub(crate) stories: Vec<String>,
     /// Delivered, although the offer was refused or cancelled, or there was none.
     pub(crate) uncalled: Vec<i64>,
@@ -154,8 +155,9 @@ impl Record {
         uncalled.extend(self.deliveries.numbers().filter(|number| !may_come(*number)));
         let is_too_dear = !price.forgot && lost.len() > price.dead_pops + self.given_up_elsewhere;
         let too_dear = lost.iter().filter(|_| is_too_dear);
-        let stories =
-            doubled.iter().chain(&uncalled).chain(too_dear).map(|number| self.story(*number)).collect();
+        let early: Vec<_> = self.early(price).collect();
+        let told = doubled.iter().chain(&uncalled).chain(&early).chain(too_dear);
+        let stories = told.map(|number| self.story(*number)).collect();
         Verdict {
             is_too_dear,
             lost,
@@ -168,7 +170,7 @@ impl Record {
             doubled,
             stories,
             uncalled,
-            early: self.early().collect(),
+            early,
         }
     }
 
@@ -180,8 +182,9 @@ impl Record {
             .filter(|number| !self.cancelled.contains(number) && !self.perhaps_cancelled.contains(number))
     }
 
-    fn early(&self) -> impl Iterator<Item = i64> {
-        self.times.iter().filter(|(number, times)| self.is_early(**number, times)).map(|(number, _)| *number)
+    fn early(&self, price: Price) -> impl Iterator<Item = i64> {
+        let times = self.times.iter().filter(move |(number, times)| self.is_early(**number, times, price));
+        times.map(|(number, _)| *number)
     }
 
     /// Whether a try of its offer may have been executed before its receipt was lost, and another one after
@@ -193,7 +196,7 @@ impl Record {
             .any(|(from, to)| times.begun <= *to && times.ended.is_none_or(|ended| ended >= *from))
     }
 
-    fn is_early(&self, number: i64, times: &Times) -> bool {
+    fn is_early(&self, number: i64, times: &Times, price: Price) -> bool {
         if self.may_be_stored_again(number) {
             return false;
         }
@@ -203,9 +206,10 @@ impl Record {
         let Some(ended) = times.ended.or(ready_by.copied()) else { return false };
         let least = self.clock.lowest_of(times.begun, ended) + times.delay - TOLERANCE;
         let due = times.due.unwrap_or(least);
+        // A failover may have undone a first try and its delivery: then the ticket is that of the second.
+        let first_due = if price.undone { least } else { due.max(least) };
         // The clock has shown the due time, and may have been set back since.
-        let is_early =
-            |ready: &SystemTime| self.clock.highest(times.begun, *ready) + TOLERANCE < due.max(least);
+        let is_early = |ready: &SystemTime| self.clock.highest(times.begun, *ready) + TOLERANCE < first_due;
         due < least || ready_by.is_some_and(is_early)
     }
 
@@ -219,8 +223,9 @@ impl Record {
         let (offered, times) = (self.offered.get(&number), self.times.get(&number));
         let taken: Vec<_> = (0..self.taken.len()).filter(|place| self.taken[*place] == number).collect();
         let deliveries = self.deliveries.story(number);
+        let ready_by = self.ready_by.get(&number);
         format!(
-            "{number}: {offered:?} {times:?}, taken at places {taken:?} of {}, {deliveries}",
+            "{number}: {offered:?} {times:?}, taken at places {taken:?} of {}, ready by {ready_by:?}, {deliveries}",
             self.taken.len()
         )
     }
@@ -460,7 +465,7 @@ fn judgements_of_times() {
     let at = |ms: u64| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
     let ms = Duration::from_millis;
     // Offered at 100 with a delay of 50; the reply came at 110.
-    let record = |jumps: &[(u64, i64)], ready: u64, due: Option<u64>| {
+    let judge = |jumps: &[(u64, i64)], ready: u64, due: Option<u64>, undone: bool| {
         let mut record = Record::default();
         let times = Times { begun: at(100), delay: ms(50), ended: Some(at(110)), due: due.map(at) };
         record.offered.insert(1, Offered::Acknowledged);
@@ -471,11 +476,14 @@ fn judgements_of_times() {
             record.clock.begin(at(*when), *offset);
             record.clock.end_previous(at(*when + 2));
         }
-        record.judge(Price::default()).early == [1]
+        record.judge(Price { undone, ..Price::default() }).early == [1]
     };
+    let undone = |ready, due| judge(&[], ready, Some(due), true);
+    let record = |jumps: &[(u64, i64)], ready, due| judge(jumps, ready, due, false);
     assert!(record(&[], 140, None) && !record(&[], 149, None), "by a clock that is never set");
     assert!(record(&[], 155, Some(165)) && !record(&[], 170, Some(165)), "by the ticket");
     assert!(record(&[], 170, Some(140)), "the ticket itself");
+    assert!(!undone(155, 165) && undone(140, 165) && undone(170, 140), "by the first try");
     assert!(!record(&[(120, 10)], 125, Some(150)), "a jump forward makes it due");
     assert!(record(&[(170, 10)], 125, Some(150)), "but only after the jump");
     assert!(record(&[(120, -1)], 155, Some(150)) && !record(&[(120, -1)], 1155, Some(150)), "a jump back");

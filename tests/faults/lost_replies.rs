@@ -449,6 +449,7 @@ async fn an_element_whose_give_back_is_not_answered_comes_back_once() {
         let Queues { client, ready, .. } = behind(&proxy).await;
         server.cmd(["RPUSH", "q", "1", "2", "3"]);
         let drain = unread(ready.poll_many(2)).await;
+        until_async("it is handed two", || async { server.list("q").len() == 1 }).await;
         nothing_else_is_sent(&ready).await;
         proxy.hold_replies(true);
         drop(drain);
@@ -469,6 +470,7 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
         // Due, but not transferred yet.
         delayed.offer(&element, Duration::ZERO).await.unwrap();
         let poll = unread(delayed.poll()).await;
+        until_async("it is handed over", || async { listed(&server) == 0 }).await;
         nothing_else_is_sent(&ready).await;
         proxy.hold_replies(true);
         drop(poll);
@@ -551,8 +553,8 @@ async fn a_return_that_arrives_late_is_done_once() {
             Box::pin(async move { drop(ready.poll_many(1).await) })
         };
         let taker = unread(taker).await;
+        until_async("it is handed over", || async { waiting() == 0 }).await;
         nothing_else_is_sent(&ready).await;
-        assert_eq!(waiting(), 0);
         proxy.strand();
         drop(taker);
         // Until the return has been sent.

@@ -91,14 +91,16 @@ async fn unread_payloads_go_back_and_read_ones_stay() {
     let mut read = pending(async move { queue.take().await });
     server.cmd(["RPUSH", "q", "read"]);
     woken(&mut read).await;
+    until_async("it is handed over", || async { server.list("q").is_empty() }).await;
     let queue = ready.clone();
     let mut one = pending(async move { queue.take().await });
     server.cmd(["RPUSH", "q", "a"]);
     woken(&mut one).await;
+    until_async("it is handed over", || async { server.list("q").is_empty() }).await;
     server.cmd(["RPUSH", "q", "b", "c", "d"]);
     let mut many = pending(async move { ready.poll_many(2).await });
     woken(&mut many).await;
-    assert_eq!(server.list("q").concat(), b"d");
+    until_async("they are handed over", || async { server.list("q").concat() == b"d" }).await;
     let mut stop = task::spawn(client.stop_taking());
     assert_pending!(stop.poll());
     assert_eq!(assert_ready!(read.poll()).unwrap(), "read");
@@ -119,6 +121,7 @@ async fn a_server_that_does_not_answer_delays_it_for_a_while_only() {
     let mut take = pending(async move { ready.take().await });
     server.cmd(["RPUSH", "q", "a"]);
     woken(&mut take).await;
+    until_async("it is handed over", || async { server.list("q").is_empty() }).await;
     server.freeze();
     let began = Instant::now();
     soon(client.stop_taking()).await;

@@ -181,6 +181,49 @@ async fn errors_of_every_kind_are_kept_short() {
     assert_eq!(count(&server, "HLEN", MESSAGES), 0);
 }
 
+/// The text of an error seldom says why: `error sending request` has a cause.
+#[tokio::test]
+async fn the_causes_of_an_error_are_kept() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    ready.offer_all(&[1, 2]).await.unwrap();
+    let handler = |number: i64| async move {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let error = Box::new(Sent { cause: refused });
+        if number == 1 { Outcome::Retry(error) } else { Outcome::Reject(error) }
+    };
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let report = reports.clone();
+    let worker = Worker::new(&ready)
+        .max_attempts(1)
+        .on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
+    until_async("both are dead", || async { count(&server, "HLEN", DEAD_MESSAGES) == 2 }).await;
+    client.stop_taking().await;
+    soon(running).await.unwrap().unwrap();
+    let text = "not sent: connection refused";
+    assert!(letters(&ready).await.iter().all(|letter| letter.error == text));
+    let reports = reports.lock().unwrap();
+    assert_eq!(reports.iter().filter(|report| report.contains(text)).count(), 2, "{reports:?}");
+}
+
+#[derive(Debug)]
+struct Sent {
+    cause: std::io::Error,
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not sent")
+    }
+}
+
+impl std::error::Error for Sent {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
 /// Case 36, by hand.
 #[tokio::test]
 async fn errors_of_every_kind_are_kept_short_by_hand() {

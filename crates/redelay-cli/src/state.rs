@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use redelay::inspector::{Overview, Unknown};
 use serde::Serialize;
 
-use crate::human;
+use crate::{escape, human};
 
 /// Where a client transfers, the head is due for less. Redisson repeats a transfer that has failed after 5 s.
 const LATE: Duration = Duration::from_secs(5);
@@ -123,7 +123,10 @@ impl State {
             Self::Paused => {
                 "no receiver gets a message until the queue is resumed: BlockingQueue::resume".into()
             }
-            Self::DeadLetters => "handlers have given messages up: redelay list QUEUE dead says why".into(),
+            Self::DeadLetters => {
+                let name = escape::argument(&queue.name);
+                format!("handlers have given messages up: redelay list {name} dead says why")
+            }
             Self::Unknown if is_unanswered(queue) => "its server gives no answer".into(),
             Self::Unknown => "the server has not answered a question".into(),
             Self::Ok => return None,
