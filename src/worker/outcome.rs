@@ -110,8 +110,8 @@ pub struct Failure {
     /// The payload, as it is on the server. [`BlockingQueue::decode`](crate::BlockingQueue::decode) reads it.
     /// `Debug` and `Display` do not show it.
     pub payload: Bytes,
-    /// The error that the handler returned, or what happened to the handler. `Display` of the failure, and the
-    /// dead letter, add its causes ([`Error::source`]).
+    /// The error that the handler returned, or what happened to the handler. `Display` of the failure adds
+    /// its causes ([`Error::source`]), and so does the dead letter.
     pub error: BoxError,
     /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards
     /// those: it was rejected, it cannot be decoded, or it was the last attempt. The settlement has begun
@@ -153,7 +153,7 @@ pub(super) struct WithCauses<'a>(pub(super) &'a (dyn Error + 'static));
 
 impl fmt::Display for WithCauses<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)?;
+        write!(f, "{}", self.0)?;
         let mut next = self.0.source();
         let mut told = if next.is_some() { self.0.to_string() } else { String::new() };
         while let Some(cause) = next {

@@ -53,8 +53,8 @@ pub fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Sp
 /// that.
 const TAKES_OVER: Duration = Duration::from_millis(400);
 
-/// Returns when the future has been woken and not polled since. In most cases, what it waits for was handed to
-/// it; on a busy machine it is woken before that, too, and a test waits for what the server shows.
+/// Returns when the future has been woken and not polled since. In most cases, what it waits for was handed
+/// to it; on a busy machine it is woken before that, too, so a test also waits for what the server shows.
 pub async fn woken<F>(spawned: &mut Spawn<F>) {
     until_async("woken", || std::future::ready(spawned.is_woken())).await;
     tokio::time::sleep(TAKES_OVER).await;
