@@ -166,9 +166,10 @@ book: ## docs/ as a book, in target/book; its links lead somewhere (builds mdboo
 
 # What users of redelay-testing get is without its internal feature, which the tests of the workspace turn on.
 # Tests and examples depend on crates that turn on every codec, so what users of one feature get is seen only by `--lib`.
+# `unpacked` builds the examples with the default features: they are without those crates there.
 # Features of redelay that only select a codec change none of its own code.
 features: components ## Clippy for the published crates with the default features, without, and with each single one; warnings are errors
-	cargo clippy --quiet --package redelay --lib --examples -- -D warnings
+	cargo clippy --quiet --package redelay --package redelay-testing --lib -- -D warnings
 	@set -e; for feature in default "" $(CODEC_FEATURES); do \
 		echo "redisson-codec: '$$feature'"; \
 		cargo clippy --quiet --package redisson-codec --no-default-features --features "$$feature" --lib -- -D warnings; \
@@ -177,15 +178,14 @@ features: components ## Clippy for the published crates with the default feature
 		echo "redelay: '$$feature'"; \
 		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --lib -- -D warnings; \
 	done
-	cargo clippy --quiet --package redelay-testing --lib -- -D warnings
 
-minimal: ## builds the crates with the lowest versions of their dependencies that Cargo.toml promises
+minimal: ## builds the published crates with the oldest Rust and the lowest versions of their dependencies that Cargo.toml promises
 	scripts/minimal.sh
 
 windows: ## compiles both crates for Windows, without `tls`; rustup installs the target
 	scripts/windows.sh
 
-msrv: ## builds the published crates with the oldest Rust that Cargo.toml promises, which rustup installs
+msrv: ## builds the published crates with the oldest Rust that Cargo.toml promises, which rustup installs, and Cargo.lock
 	scripts/msrv.sh
 
 # Nothing is linked, so libFuzzer itself, in C++, need not be compiled: the variable says that somebody else does it.
@@ -239,4 +239,4 @@ ship: components ## builds what is shipped of the command `redelay`, and checks 
 	cargo clippy --package redelay-cli --no-default-features -- -D warnings
 	scripts/with-server.sh scripts/check-cli.py
 
-ci: lint test docs features msrv minimal windows fuzz-check examples package ## everything that CI runs
+ci: lint test docs features minimal windows fuzz-check examples package ## everything that CI runs

@@ -22,6 +22,8 @@ for crate in "$folder/redisson-codec" "$package"; do
     grep -q 'Finished' "$folder/log"
 done
 cd "$package"
+# Users run the examples with the default features.
+cargo clippy --examples --target-dir "$build" -- -D warnings
 RUSTC_BOOTSTRAP=1 RUSTDOCFLAGS="--cfg docsrs -D warnings" cargo doc --all-features --no-deps --package redelay \
     --package redisson-codec --target-dir "$build"
 "$root/scripts/doc-links.py" "$build/doc" redelay/guide
